@@ -47,6 +47,7 @@ export { type AheadRow, AheadWriter, type RowFollowing } from './remote/ahead-wr
 export { BackgroundBatches } from './remote/background-batches.js';
 export { FollowUps } from './remote/follow-ups.js';
 export { IntentDriver, IntentExecutor } from './remote/intent-driver.js';
+export { RemoteExecutor } from './remote/remote-executor.js';
 export {
   ABANDONED_AFTER,
   FENCE_TTL,
@@ -59,7 +60,6 @@ export {
   withoutMarks,
 } from './remote/row-work.js';
 export { applyingWith, readingFrom } from './remote/step-reading.js';
-export { RemoteExecutor } from './remote/remote-executor.js';
 export { Repository } from './repository.js';
 export { loadRowOfKey, type RepositoryContext } from './row-access.js';
 export { RowBuilder } from './row-builder.js';

@@ -330,7 +330,8 @@ export class WriteCompiler {
       'update',
       afterUpdate && (() => afterUpdate(draftOf(schema, key, given))),
     );
-    const missing = condition?.mismatch ?? (() => notFound(schema, key, counted === 'living' ? 'update' : 'restore'));
+    const missing =
+      condition?.mismatch ?? (() => notFound(schema, key, counted === 'living' ? 'update' : 'restore'));
     const base = { operation: 'update' as const, row, onApplied, onFailed: undefined, markerApart };
     if (lock === undefined && life === undefined) {
       return {

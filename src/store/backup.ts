@@ -8,7 +8,7 @@ import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import { mkdir, readdir, readFile, rename, rm, stat } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
-import { CorruptionError, InvalidArgumentError, RowanError, UnsupportedError, fileError } from '../errors.js';
+import { CorruptionError, fileError, InvalidArgumentError, RowanError, UnsupportedError } from '../errors.js';
 import { checkOptions, describe } from '../table/checks.js';
 import { type CheckpointMoment, checkpoint } from './checkpoint.js';
 import type { EncryptionOptions } from './encryption/keys.js';

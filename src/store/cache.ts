@@ -1,4 +1,4 @@
-import { ClosedError, RowanError, errnoOf } from '../errors.js';
+import { ClosedError, errnoOf, RowanError } from '../errors.js';
 import type { FileHandle, FileSystem } from './fs/file-system.js';
 import { RowCache } from './row-cache.js';
 

@@ -233,7 +233,8 @@ describe('check, repair and backfill', () => {
     await db.repository(Location).update({ id: 'a' }, { city: 'Biel' });
     clock.advance(30_500);
     await db.repository(Location).update({ id: 'a' }, { city: 'Thun' });
-    const isLeft = async () => !(await db.engine.table('lines').get(getOf(Visit, { id: 'a', at: 1 }))).isEmpty;
+    const isLeft = async () =>
+      !(await db.engine.table('lines').get(getOf(Visit, { id: 'a', at: 1 }))).isEmpty;
     expect(await isLeft()).toBe(true);
     const copies = db.denormalized(Visit);
     const none = { valid: 0, stale: 0, missing: 0, extra: 0 };

@@ -12,8 +12,8 @@ import { Column, defineEntity, Entity, Index, part, RowKey, Table, text } from '
 import { compileSchema } from '../../src/mapper/index.js';
 import { LIST_QUALIFIER } from '../../src/schema/types.js';
 import { Cell, CellType, Delete, Get } from '../../src/table/index.js';
-import { dieAtRequests, LATER, withStore, writeAtOnce } from '../proof/follow-ups.js';
 import { record } from '../proof/evidence.js';
+import { dieAtRequests, LATER, withStore, writeAtOnce } from '../proof/follow-ups.js';
 import type { Delivery } from '../proof/late.js';
 import { scaled } from '../proof/scale.js';
 import type { SteplessStore } from '../proof/stepless.js';

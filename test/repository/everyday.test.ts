@@ -132,7 +132,9 @@ describe('getOrThrow, insert, firstOrCreate, touch', () => {
   it('says what to do where there is no entity', async () => {
     const orders = db.repository(Order);
     const key = { customer: 'nobody', no: 1 };
-    await expect(orders.getOrThrow(key)).rejects.toThrow(/There is no Order .*\. Use get where it may be missing/);
+    await expect(orders.getOrThrow(key)).rejects.toThrow(
+      /There is no Order .*\. Use get where it may be missing/,
+    );
     await expect(orders.update(key, { total: 1 })).rejects.toThrow(/Use insert to store it, or upsert/);
     await expect(orders.touch(key)).rejects.toThrow(/Use insert to store it, or upsert/);
   });

@@ -27,7 +27,11 @@ const CHANGES: Readonly<Record<string, (engine: HBaseEngine) => Promise<unknown>
   increment: (engine) => engine.table('t').increment(new Increment('r').addColumn('f', 'n', 1)),
   'conditional put': (engine) =>
     engine.table('t').checkAndMutate(CheckAndMutate.ifNotExists('f', Buffer.from('q'), put('r'))),
-  'batch of puts': (engine) => engine.table('t').batch([put('r'), put('s')]).then(isPut),
+  'batch of puts': (engine) =>
+    engine
+      .table('t')
+      .batch([put('r'), put('s')])
+      .then(isPut),
   transaction: (engine) => engine.transaction!((tx) => tx.table('t').put(put('r'))),
 };
 
@@ -49,19 +53,25 @@ async function end(served: Served): Promise<void> {
 }
 
 describe('a store whose log cannot be synced', () => {
-  it.each(Object.keys(CHANGES))('says that the outcome of a %s is unknown, and it may be found', async (kind) => {
-    const { served, engine, disk } = await failing();
-    const error: unknown = await CHANGES[kind]!(engine).catch((reason: unknown) => reason);
-    expect(error).toMatchObject({ retryable: false, details: { outcome: 'unknown' } });
-    expect((error as Error).message).toMatch(/not known.* Read (?:the row|what it wrote) to find out\.$/);
-    await end(served);
-    await using reopened = await Served.start({}, { disk });
-    expect((await reopened.store.table('t').get(new Get('r'))).isEmpty).toBe(false);
-  });
+  it.each(Object.keys(CHANGES))(
+    'says that the outcome of a %s is unknown, and it may be found',
+    async (kind) => {
+      const { served, engine, disk } = await failing();
+      const error: unknown = await CHANGES[kind]!(engine).catch((reason: unknown) => reason);
+      expect(error).toMatchObject({ retryable: false, details: { outcome: 'unknown' } });
+      expect((error as Error).message).toMatch(/not known.* Read (?:the row|what it wrote) to find out\.$/);
+      await end(served);
+      await using reopened = await Served.start({}, { disk });
+      expect((await reopened.store.table('t').get(new Get('r'))).isEmpty).toBe(false);
+    },
+  );
 
   it.each(Object.keys(CHANGES))('refuses a later %s, whose outcome is known', async (kind) => {
     const { served, engine } = await failing();
-    await engine.table('t').put(put('lost')).catch(() => undefined);
+    await engine
+      .table('t')
+      .put(put('lost'))
+      .catch(() => undefined);
     const error: unknown = await CHANGES[kind]!(engine).catch((reason: unknown) => reason);
     expect(error).toMatchObject({ code: 'ERR_READONLY', retryable: false });
     expect(error).not.toHaveProperty('details.outcome');

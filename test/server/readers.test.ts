@@ -116,7 +116,9 @@ test('tables are exported and hashed, and entities exported, into files', async 
         .map<number, Tagged<typeof files>>((item, emit) => emit(0, { to: 'lines', item }))
         .to(several(files))
         .run();
-      expect(readFileSync(join(folder, 'lines', 'part-00000.ndjson'), 'utf8').match(/"id":"."/g)).toHaveLength(2);
+      expect(
+        readFileSync(join(folder, 'lines', 'part-00000.ndjson'), 'utf8').match(/"id":"."/g),
+      ).toHaveLength(2);
       const schema = reader.schema.entity(Thing);
       const entities = await exportEntities(engine, query as never, schema, join(folder, 'entities'));
       expect(entities.counters).toEqual({ entities: 2 });

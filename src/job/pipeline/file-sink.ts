@@ -124,7 +124,10 @@ function fileSink<T>(
     async open(context) {
       const { split, resumed } = context;
       const format = formatOf(context);
-      const file = await PartFile.open(join(folder, partName(split, extension)), resumed as number | undefined);
+      const file = await PartFile.open(
+        join(folder, partName(split, extension)),
+        resumed as number | undefined,
+      );
       const writer = new FileWriter(file, format);
       try {
         await writer.begin();

@@ -30,7 +30,10 @@ export function parquetFiles(folder: string, columns: Readonly<Record<string, Pa
     signature: `parquet ${folder} ${JSON.stringify(columns)}`,
     filesOnly: true,
     async open({ split, resumed }) {
-      const file = await PartFile.open(join(folder, partName(split, 'parquet')), resumed as number | undefined);
+      const file = await PartFile.open(
+        join(folder, partName(split, 'parquet')),
+        resumed as number | undefined,
+      );
       try {
         return await ParquetWriter.begin(file, known);
       } catch (error) {

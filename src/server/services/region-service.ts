@@ -1,6 +1,6 @@
 import { type ProtoWriter, tagOf, WireType } from '../../hbase/wire/proto-writer.js';
 import type { Result } from '../../table/index.js';
-import { noCoprocessor, refused } from '../errors.js';
+import { noCoprocessor } from '../errors.js';
 import { type Answer, writeExists, writeResult, writeResultCells } from '../rpc/answer.js';
 import type { Request, Service } from '../rpc/request.js';
 import { readGetCall, readMutateCall } from '../wire/read-calls.js';

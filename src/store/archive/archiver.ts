@@ -4,12 +4,12 @@ import { mkdir, open, readdir, readFile, rename, rm } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import { crc32 } from '../../bytes/index.js';
 import {
+  asRowanError,
   CorruptionError,
+  fileError,
   InvalidArgumentError,
   RowanError,
   UnsupportedError,
-  asRowanError,
-  fileError,
 } from '../../errors.js';
 import { diskOf } from '../encryption/sealed-files.js';
 import { SerialQueue, type StoreEnvironment } from '../environment.js';
@@ -153,7 +153,9 @@ function checkHistory(index: ArchiveIndex, folder: string, { state, lastSeq }: F
 }
 
 async function checkEmpty(folder: string): Promise<void> {
-  const stranger = (await readdir(folder)).find((name) => !['INDEX', 'LOCK', 'LOCK.sock', NEW_DISK].includes(name));
+  const stranger = (await readdir(folder)).find(
+    (name) => !['INDEX', 'LOCK', 'LOCK.sock', NEW_DISK].includes(name),
+  );
   if (stranger === undefined) return;
   throw new InvalidArgumentError(
     `logArchive "${folder}" holds no log archive, and is not empty ("${stranger}" in it). Give an empty or a new folder.`,

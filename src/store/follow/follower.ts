@@ -1,6 +1,6 @@
 import { compareBytes } from '../../bytes/index.js';
 import { prepareCodecs } from '../../compression/index.js';
-import { CorruptionError, RowanError, errnoOf } from '../../errors.js';
+import { CorruptionError, errnoOf, RowanError } from '../../errors.js';
 import { threadFile } from '../../threads.js';
 import { BlockCache, FileHandleCache } from '../cache.js';
 import { RowClock } from '../commit/row-clock.js';

@@ -11,7 +11,7 @@ import {
 } from 'node:fs';
 import { connect, createServer, type Server } from 'node:net';
 import { hostname } from 'node:os';
-import { RowanError, UnsupportedError, errnoOf, ioError } from '../../errors.js';
+import { errnoOf, ioError, RowanError, UnsupportedError } from '../../errors.js';
 import { type DirectoryLock, joinPath } from './file-system.js';
 
 export const LOCK_FILE = 'LOCK';

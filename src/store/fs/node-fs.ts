@@ -1,7 +1,7 @@
 import * as fs from 'node:fs';
 import { resolve } from 'node:path';
 import type { Duplex } from 'node:stream';
-import { InvalidArgumentError, RowanError, errnoOf, ioError } from '../../errors.js';
+import { errnoOf, InvalidArgumentError, ioError, RowanError } from '../../errors.js';
 import { lockDirectory } from './directory-lock.js';
 import type { DirectoryLock, FileHandle, FileSystem } from './file-system.js';
 import { connectToWriter, listenForReaders } from './reader-socket.js';

@@ -21,32 +21,37 @@ const WRITERS: Readonly<Record<string, (folder: string) => Promise<unknown>>> = 
   backup: (folder) => backupTables(stage.engine, folder, { tables: ['t'] }),
 };
 
-test.each(Object.keys(WRITERS))('%s refuses a folder with other files, and takes a new disk', async (tool) => {
-  await fill(stage.engine, []);
-  const write = WRITERS[tool]!;
-  const used = join(stage.folder, 'used');
-  await mkdir(used);
-  await writeFile(join(used, 'notes.txt'), 'mine');
-  await expect(write(used)).rejects.toMatchObject({
-    code: 'ERR_INVALID_ARGUMENT',
-    message: expect.stringMatching(/used .*"notes\.txt".* Give an empty or a new folder/) as string,
-  });
-  expect(await readdir(used)).toEqual(['notes.txt']);
-  expect(await readFile(join(used, 'notes.txt'), 'utf8')).toBe('mine');
-  const disk = join(stage.folder, 'disk');
-  await mkdir(join(disk, 'lost+found'), { recursive: true });
-  await write(disk);
-  const first = (await readdir(disk)).sort();
-  expect(first).toContain('lost+found');
-  // A folder of its own is written again.
-  await write(disk);
-  expect(await readdir(disk)).toEqual(expect.arrayContaining(first));
-});
+test.each(Object.keys(WRITERS))(
+  '%s refuses a folder with other files, and takes a new disk',
+  async (tool) => {
+    await fill(stage.engine, []);
+    const write = WRITERS[tool]!;
+    const used = join(stage.folder, 'used');
+    await mkdir(used);
+    await writeFile(join(used, 'notes.txt'), 'mine');
+    await expect(write(used)).rejects.toMatchObject({
+      code: 'ERR_INVALID_ARGUMENT',
+      message: expect.stringMatching(/used .*"notes\.txt".* Give an empty or a new folder/) as string,
+    });
+    expect(await readdir(used)).toEqual(['notes.txt']);
+    expect(await readFile(join(used, 'notes.txt'), 'utf8')).toBe('mine');
+    const disk = join(stage.folder, 'disk');
+    await mkdir(join(disk, 'lost+found'), { recursive: true });
+    await write(disk);
+    const first = (await readdir(disk)).sort();
+    expect(first).toContain('lost+found');
+    // A folder of its own is written again.
+    await write(disk);
+    expect(await readdir(disk)).toEqual(expect.arrayContaining(first));
+  },
+);
 
 test('an export refuses a folder with an export of another format', async () => {
   await fill(stage.engine, []);
   await WRITERS['export']!(stage.folder);
-  await expect(WRITERS['export of sequence files']!(stage.folder)).rejects.toThrow(/"export\.json", which is no file/);
+  await expect(WRITERS['export of sequence files']!(stage.folder)).rejects.toThrow(
+    /"export\.json", which is no file/,
+  );
 });
 
 const SINKS = {
