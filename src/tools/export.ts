@@ -46,7 +46,7 @@ export async function exportTable(
   await checkSelection(engine, table, options);
   const isSequences = options.format === 'hbase';
   const isOwn = (name: string): boolean =>
-    isSequences ? name === WHOLE || SEQUENCE_FILE.test(name) : isFileOf(EXPORT_FOLDER, name);
+    isSequences ? IGNORED.test(name) || SEQUENCE_FILE.test(name) : isFileOf(EXPORT_FOLDER, name);
   await ownFolder(folder, 'export', isOwn);
   if (isSequences) return exportSequenceFiles(engine, table, folder, options);
   return runPass(engine, options, {
@@ -75,6 +75,8 @@ export async function exportTable(
 
 /** The file that marks a folder as complete in Hadoop. */
 const WHOLE = '_SUCCESS';
+/** Files that programs of Hadoop ignore. */
+const IGNORED = /^[_.]/;
 const SEQUENCE_FILE = /^part-\d+\.seq$/;
 
 async function exportSequenceFiles(
