@@ -331,7 +331,7 @@ export class WriteCompiler {
       afterUpdate && (() => afterUpdate(draftOf(schema, key, given))),
     );
     const missing =
-      condition?.mismatch ?? (() => notFound(schema, key, counted === 'living' ? 'update' : 'restore'));
+      condition?.mismatch ?? (() => notFound(schema, key, existence === 'live' ? 'update' : 'restore'));
     const base = { operation: 'update' as const, row, onApplied, onFailed: undefined, markerApart };
     if (lock === undefined && life === undefined) {
       return {

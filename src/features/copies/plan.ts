@@ -124,7 +124,7 @@ export abstract class CopyPlan {
 
   /** Whether the row is what is left, for a second, of an entity whose time to live is over. */
   hasEnded(row: RowImage): boolean {
-    return this.expiry !== undefined && !this.link.own.isIn(row, 'deleted too');
+    return this.expiry !== undefined && !this.link.own.isIn(row, 'withDeleted');
   }
 
   /** The change that corrects the copies of a row, and how they differed. */
