@@ -96,6 +96,10 @@ export class EmbeddedEngine implements Engine {
     this.core.journal.checkWritable();
   }
 
+  get archivesLog(): boolean {
+    return this.core.journal.archive !== undefined;
+  }
+
   /** Sizes, counts and loads of tables, regions and families. */
   stats(): StoreStats {
     this.core.lifecycle.checkOpen();

@@ -102,6 +102,8 @@ export interface Engine {
    * is loaded; on HBase also the servers' errors, after `details.loaded` files were loaded.
    */
   bulkLoad?(table: string, cells: CellStream, options?: BulkLoadOptions): Promise<BulkLoadResult>;
+  /** Whether the log of writes is archived: then a restore lacks what is written without the log. */
+  readonly archivesLog?: boolean;
   /**
    * Of an engine that may stop to take writes while it still answers reads.
    * @throws RowanError `ERR_READONLY` when it takes no writes, `ERR_CLOSED` when it was closed.

@@ -95,6 +95,8 @@ class CopyWork extends PassWork {
   private readonly into: string;
   /** Undefined where the new layout has neither indexes nor summaries. */
   private readonly effects: RowEffects | undefined;
+  /** Of copies without effects. */
+  private readonly durability: Durability;
   /** Families with KEEP_DELETED_CELLS, which show deleted cells to reads of the past. */
   private readonly keeping: ReadonlySet<string>;
 
@@ -108,6 +110,8 @@ class CopyWork extends PassWork {
     const { families } = target.from.table.descriptor;
     this.into = target.to.table.descriptor.name;
     this.effects = target.mirror.effectsOf(target.to);
+    // A restore from an archived log could not copy again: it has the checkpoints, and the removal of the old rows.
+    this.durability = target.engine.archivesLog === true ? 'ASYNC_WAL' : 'SKIP_WAL';
     this.keeping = new Set(
       families.filter(({ keepDeletedCells }) => keepDeletedCells !== 'FALSE').map(({ name }) => name),
     );
@@ -165,7 +169,7 @@ class CopyWork extends PassWork {
     const { effects } = this;
     const { to } = copy;
     if (effects === undefined) {
-      this.put(copy, 'SKIP_WAL', step);
+      this.put(copy, this.durability, step);
       return;
     }
     // Row and effects are one WAL record. Without the WAL a crash could lose one of them, and what is stored about the
