@@ -230,10 +230,12 @@ export async function atFile<T>(path: string, work: () => Promise<T>): Promise<T
   }
 }
 
-/** Whether a write was refused because nothing may be written there, or not by this user. */
+/** Whether a write was refused because nothing may be written there, or not by this user, or nothing more. */
 export function isWriteRefused(error: unknown): error is RowanError {
-  return error instanceof RowanError && (error.code === 'ERR_SECURITY' || error.code === 'ERR_READONLY');
+  return error instanceof RowanError && REFUSALS.has(error.code);
 }
+
+const REFUSALS: ReadonlySet<ErrorCode> = new Set(['ERR_SECURITY', 'ERR_READONLY', 'ERR_SPACE']);
 
 /** Throws a {@link RowanError} if `signal` has been aborted. */
 export function throwIfAborted(signal: AbortSignal | undefined): void {

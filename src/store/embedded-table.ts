@@ -134,11 +134,12 @@ export class EmbeddedTable extends ReadTable<StoreCore> implements SyncTable, Pa
   ): Promise<readonly CommitOutcome[]> {
     let waits = this.admission(options);
     for (; waits; waits = this.admission(options)) await waits;
-    const state = this.core.catalog.writableTable(this.name);
+    const { catalog, reads } = this.core;
+    const state = catalog.openTable(this.name);
     const stateOf = (table: string): TableState =>
-      table === this.name ? state : this.core.catalog.writableTable(table);
+      table === this.name && !state.descriptor.readOnly ? state : catalog.writableTable(table);
     const read: RowRead = (get, table = this.name) =>
-      this.core.reads.rowReader(stateOf(table), get.row).read(get);
+      reads.rowReader(table === this.name ? state : catalog.openTable(table), get.row).read(get);
     // From here until the record is appended there is no await.
     const groups = decide(read).map((group) =>
       group.map(({ table, change, settled }) => ({ state: stateOf(table), change, settled })),
@@ -149,7 +150,7 @@ export class EmbeddedTable extends ReadTable<StoreCore> implements SyncTable, Pa
   async atomic<T>(decide: (step: AtomicStep) => T, options?: OperationOptions): Promise<T> {
     let waits = this.admission(options);
     for (; waits; waits = this.admission(options)) await waits;
-    return this.core.writer.step(this.core.catalog.writableTable(this.name), decide);
+    return this.core.writer.step(this.core.catalog.openTable(this.name), decide);
   }
 
   /** Writes many puts with one record of the log. */

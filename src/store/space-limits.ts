@@ -84,8 +84,48 @@ export class SpaceLimits implements SpaceChecks {
   }
 }
 
+/**
+ * The space that the changes of a step need. The first of them decides: what follows a removal belongs to it, and needs no space of its
+ * own.
+ */
+export class StepSpace implements SpaceChecks {
+  /** Whether the first change removes cells. Undefined before it. */
+  private removes: boolean | undefined;
+  private hasRemoved = false;
+
+  constructor(private readonly space: SpaceChecks) {}
+
+  check(state: TableState, change: RowMutation | RowMutations): void {
+    this.removes ??= isRemoval(change);
+    if (this.removes) this.hasRemoved = true;
+    else this.space.check(state, change);
+  }
+
+  checkPut(state: TableState, rows?: number): void {
+    this.removes ??= false;
+    if (!this.removes) this.space.checkPut(state, rows);
+  }
+
+  /** Called before changes that do not belong to those before. @returns what {@link resume} takes. */
+  begin(): boolean | undefined {
+    const { removes } = this;
+    this.removes = undefined;
+    return removes;
+  }
+
+  /** Goes on with the changes that were left by {@link begin}. */
+  resume(removes: boolean | undefined): void {
+    this.removes = removes;
+  }
+
+  /** Called before what belongs to all changes of the step. */
+  beginLast(): void {
+    this.removes = this.hasRemoved || undefined;
+  }
+}
+
 /** Whether a change only removes cells. */
-export function isRemoval(change: RowMutation | RowMutations): boolean {
+function isRemoval(change: RowMutation | RowMutations): boolean {
   return change.kind === 'rowMutations' ? change.mutations.every(isRemoval) : change.kind === 'delete';
 }
 

@@ -333,6 +333,54 @@ class Run {
     await repository.delete({ k0, z: 1 } as never);
   }
 
+  /** The store is full: everything is read as before, nothing is added, and all can be removed, in any way. */
+  async full(): Promise<void> {
+    const { model, declared, settings } = this;
+    await this.db.close();
+    this.log.push('full');
+    this.db = await open({ ...this.options, background: 'inline', maxDiskSize: 1 });
+    await this.check(false);
+    const refused: string[] = [];
+    const none = { values: {}, version: undefined, asked: undefined };
+    const removals: Operation[] = model.all(true).map(({ key }) => ({ kind: 'purge', key, ...none }));
+    if (declared.source !== undefined)
+      for (const ref of ['r1', 'r2'])
+        removals.splice(settings.below(removals.length + 1), 0, {
+          ...{ kind: 'sourceGone', key: declared.keys[0]!, ...none },
+          values: { ref },
+        });
+    for (const operation of removals) {
+      this.note(operation);
+      const added = { ...drawOperation(settings, declared, model), kind: 'insert' as const, values: {} };
+      const one = (asked: Parameters<typeof repositoriesOf>[0]) =>
+        perform(operation, declared, repositoriesOf(asked, declared));
+      const way = settings.below(3);
+      let outcome: string;
+      if (way === 0) outcome = await one(this.db);
+      else if (way === 1 || operation.kind !== 'purge' || declared.features.has('softDelete'))
+        outcome = await this.db.transaction(async (tx) => {
+          refused.push(await perform(added, declared, repositoriesOf(tx, declared)));
+          return one(tx);
+        });
+      else {
+        const done = await repositoriesOf(this.db, declared).main.batch((batch) => {
+          addTo(batch, added, declared);
+          addTo(batch, { ...operation, kind: 'delete' }, declared);
+          return batch;
+        });
+        const [code, removed] = done.map((each) => (each.ok ? 'ok' : each.error.code));
+        refused.push(code!);
+        outcome = removed!;
+      }
+      expect(outcome).toBe(model.run(operation));
+    }
+    for (const code of refused) expect(code).not.toBe('ok');
+    await this.check(false);
+    await this.derived.check(this.db, declared.main, [], []);
+    await this.db.close();
+    this.db = await open({ ...this.options, background: 'inline' });
+  }
+
   private async past(): Promise<void> {
     const { features } = this.declared;
     if (!features.has('past') || features.has('ttl') || features.has('ownTtl')) return;
@@ -393,6 +441,7 @@ async function runProgram(seed: number): Promise<boolean> {
       if (run.random.chance(0.3)) await run.check();
     }
     await run.check();
+    if (seed % 3 === 0) await run.full();
     await run.derived.verify(run.db, run.declared.main);
   } catch (error) {
     const { features, renew } = run.declared;

@@ -106,13 +106,13 @@ export class TableMoves {
 
   /**
    * Whether the engine itself looks at moved columns of the row: a filter or check of them, an increment, an append. Their
-   * values must stand where they are looked for then. Whatever writes a row that may be upgraded has it upgraded before:
-   * its marker says one version for all of its columns.
+   * values must stand where they are looked for then. Whatever writes a row that may be upgraded has it upgraded before, unless it
+   * removes the row: its marker says one version for all of its columns.
    */
   mustMigrate(item: Get | Change | CheckAndMutate): boolean {
     const upgrades = this.upgradesOf(item.row);
     if (upgrades !== undefined) {
-      if (!isGet(item)) return true;
+      if (!isGet(item)) return !removesAll(item);
       return (
         item.filter !== undefined &&
         asks(item.filter, (column) => upgrades.isSet(column.family, column.qualifier))
@@ -154,6 +154,11 @@ export class TableMoves {
     if (added.length === 0) return change;
     return new RowMutations(change.row).add(...mutationsOf(change), ...added);
   }
+}
+
+/** Whether a change leaves nothing of its row that an upgrade could read. */
+function removesAll(change: Change | CheckAndMutate): boolean {
+  return change.kind === 'delete' && change.cells.length === 0 && change.timestamp === LATEST_TIMESTAMP;
 }
 
 function mutationsOf(change: Change): readonly RowMutation[] {

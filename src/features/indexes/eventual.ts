@@ -77,13 +77,14 @@ class EventualIndexQueue {
     const cellOf = (family: string, qualifier: Uint8Array) => stored.getLatest(family, qualifier);
     const change =
       is === undefined ? deleteOf(entry) : putOf(is, this.life.remaining(index.needed, cellOf, this.now()));
+    // First: what is updated belongs to writes that were accepted, whatever space is left now. A power loss undoes it together with the
+    // updates, so they are done again.
+    step.apply({ table, change: deleteOf(note).setDurability('ASYNC_WAL') });
     // A stored entry with a longer TTL would reappear.
     if (is !== undefined && this.life.ends) {
       step.apply({ table, change: deleteOf(entry).setDurability('ASYNC_WAL') });
     }
-    // A power loss undoes it together with the removal of the note, so it is done again.
     step.apply({ table, change: change.setDurability('ASYNC_WAL') });
-    step.apply({ table, change: deleteOf(note).setDurability('ASYNC_WAL') });
     return true;
   }
 

@@ -159,7 +159,7 @@ export class SummaryHandle<C extends KeyedClass, Name extends SummaryName<C>> {
 
   /**
    * Counts all rows separately, and compares the result with the figures. Changes nothing that is read, but stores the count meanwhile.
-   * @throws RowanError `ERR_SECURITY`, `ERR_READONLY` where nothing may be written.
+   * @throws RowanError `ERR_SECURITY`, `ERR_READONLY`, `ERR_SPACE` where nothing may be written.
    */
   async check(run?: JobRunOptions): Promise<SummaryReport> {
     try {
@@ -167,10 +167,11 @@ export class SummaryHandle<C extends KeyedClass, Name extends SummaryName<C>> {
     } catch (error) {
       if (!isWriteRefused(error)) throw error;
       const { schema, summary } = this.source.plan;
+      const remedy = error.code === 'ERR_SPACE' ? '' : ' Run it as a user who may write there.';
       throw new RowanError(
         error.code,
         `check() of the summary ${summary.name} of ${schema.name} counts all rows into tables beside the figures, and that was refused: ` +
-          `${error.message} Run it as a user who may write there.`,
+          `${error.message}${remedy}`,
         { cause: error, details: error.details },
       );
     }

@@ -18,7 +18,7 @@ import {
   type WaitingPut,
   type WriteObservers,
 } from '../../table/index.js';
-import { isRemoval, type SpaceChecks } from '../space-limits.js';
+import { type SpaceChecks, StepSpace } from '../space-limits.js';
 import type { TableState } from '../table-state.js';
 import { type BegunWrite, type CommitQueue, type SettledDurability, WrittenCells } from './commit-queue.js';
 import {
@@ -101,7 +101,9 @@ export interface StepCore extends PreparationCore {
   readonly observers: WriteObservers;
   readonly recorders: CommitRecorders;
   readonly catalog: {
-    /** @throws RowanError when there is no such table, or it does not accept writes. */
+    /** @throws RowanError when there is no such table, or it is disabled. */
+    openTable(name: string): TableState;
+    /** As {@link openTable}. @throws RowanError when it does not accept writes. */
     writableTable(name: string): TableState;
   };
   readonly reads: PreparationCore['reads'] & {
@@ -142,8 +144,7 @@ export class WriteStep implements AtomicStep {
   /** Puts of the table named last that are not applied yet. */
   private deferred: DeferredPuts | undefined;
   private depth = 0;
-  /** Whether the first change removes cells: then what follows belongs to the removal, and needs no space of its own. */
-  private removes: boolean | undefined;
+  private readonly space: StepSpace;
   private ended = false;
 
   constructor(
@@ -153,6 +154,7 @@ export class WriteStep implements AtomicStep {
     private readonly own: TableState,
   ) {
     this.begun = core.commits.begin(this.cells, this.upserts);
+    this.space = new StepSpace(core.space);
   }
 
   get time(): number {
@@ -165,12 +167,12 @@ export class WriteStep implements AtomicStep {
 
   readonly read = (get: Get, table?: string): Result => {
     this.checkRunning();
-    return this.core.reads.rowReader(this.upToDate(table), get.row).read(get);
+    return this.core.reads.rowReader(this.upToDate(table, false), get.row).read(get);
   };
 
   readonly scan = (scan: Scan, table?: string): readonly Result[] => {
     this.checkRunning();
-    return this.core.reads.scanUncommitted(this.upToDate(table), scan);
+    return this.core.reads.scanUncommitted(this.upToDate(table, false), scan);
   };
 
   apply({ table, change, settled, unrecorded }: TableChange): Result {
@@ -180,7 +182,7 @@ export class WriteStep implements AtomicStep {
 
   putLater(put: WaitingPut): void {
     this.checkRunning();
-    const state = this.stateOf(put.table);
+    const state = this.stateOf(put.table, true);
     if (!this.isWatched(state)) {
       this.deferred ??= new DeferredPuts(state);
       if (this.deferred.state === state && this.deferred.add(put)) return;
@@ -191,16 +193,15 @@ export class WriteStep implements AtomicStep {
   }
 
   /** The table, for reading or changing: applies its deferred puts first. */
-  private upToDate(table: string | undefined): TableState {
-    const state = this.stateOf(table);
+  private upToDate(table: string | undefined, writes = true): TableState {
+    const state = this.stateOf(table, writes);
     if (this.deferred?.state === state) this.applyDeferred(this.deferred);
     return state;
   }
 
   private applyDeferred(deferred: DeferredPuts): void {
     if (deferred.applied === deferred.count) return;
-    this.removes ??= false;
-    if (!this.removes) this.core.space.checkPut(deferred.state, deferred.count - deferred.applied);
+    this.space.checkPut(deferred.state, deferred.count - deferred.applied);
     // All or none: after an error, a caller that continues would otherwise lose some of them.
     this.attempt(() => this.applyBatch(deferred.prepareRest(this.preparation)));
   }
@@ -214,11 +215,8 @@ export class WriteStep implements AtomicStep {
     if (column === undefined) return false;
     const other = column === 'none' ? undefined : this.takingColumn(column);
     if (other === undefined && column !== 'none') return false;
-    this.removes ??= false;
-    if (!this.removes) {
-      this.core.space.checkPut(state, puts.rows.length);
-      if (other !== undefined) this.core.space.checkPut(other, puts.rows.length);
-    }
+    this.space.checkPut(state, puts.rows.length);
+    if (other !== undefined) this.space.checkPut(other, puts.rows.length);
     this.attempt(() => {
       this.applyBatch(this.preparation.preparePacked(state, puts));
       if (column !== 'none') this.applyBatch(this.preparation.prepareColumn(other!, column));
@@ -250,11 +248,14 @@ export class WriteStep implements AtomicStep {
 
   attempt<T>(work: () => T): T {
     const before = this.savepoint();
+    const space = this.space.begin();
     try {
       return work();
     } catch (error) {
       this.rollbackTo(before);
       throw error;
+    } finally {
+      this.space.resume(space);
     }
   }
 
@@ -301,8 +302,7 @@ export class WriteStep implements AtomicStep {
   ): PreparedRow {
     const recorders = this.core.recorders.of(state.name);
     if (recorders !== undefined && !unrecorded) this.note(state, change.row, recorders);
-    this.removes ??= isRemoval(change);
-    if (!this.removes) this.core.space.check(state, change);
+    this.space.check(state, change);
     const row = this.preparation.prepare(state, change, notBefore, settled);
     const { cells, upserts } = this;
     const cellsBefore = cells.count;
@@ -329,6 +329,7 @@ export class WriteStep implements AtomicStep {
     if (this.recording === undefined) return;
     let durability: SettledDurability = 'SKIP_WAL';
     for (const each of this.prepared) durability = strictest(durability, each.durability);
+    this.space.beginLast();
     for (const change of this.recording.finish(this.begun.seq, durability)) this.apply(change);
   }
 
@@ -364,7 +365,7 @@ export class WriteStep implements AtomicStep {
 
   /** Called before changes that do not belong to those before. */
   beginGroup(): void {
-    this.removes = undefined;
+    this.space.begin();
   }
 
   /** Ends the step: it can no longer be read or changed. */
@@ -372,8 +373,12 @@ export class WriteStep implements AtomicStep {
     this.ended = true;
   }
 
-  private stateOf(table: string | undefined): TableState {
-    return table === undefined || table === this.own.name ? this.own : this.core.catalog.writableTable(table);
+  private stateOf(table: string | undefined, writes: boolean): TableState {
+    const { own } = this;
+    const { catalog } = this.core;
+    const name = table ?? own.name;
+    if (name === own.name && !(writes && own.descriptor.readOnly)) return own;
+    return writes ? catalog.writableTable(name) : catalog.openTable(name);
   }
 
   private checkRunning(): void {

@@ -146,6 +146,7 @@ class TransactionTable implements SyncTable {
     }
     const outcome = checkRow(check.row, condition, transaction.rowReader(state, check.row));
     if (!outcome.matches) return { success: false, result: undefined };
+    transaction.space.begin();
     const result = transaction.apply(state, check.action, outcome.timestamp);
     return { success: true, result: result.isEmpty ? undefined : result };
   }
@@ -169,11 +170,9 @@ class TransactionTable implements SyncTable {
     throwIfAborted(options?.signal);
     this.transaction.checkRunning();
     return decide(this.read).map((group): CommitOutcome => {
-      const before = this.transaction.savepoint();
       try {
-        return { ok: true, results: group.map((change) => this.apply(change)) };
+        return { ok: true, results: this.attempt(() => group.map((change) => this.apply(change))) };
       } catch (error) {
-        this.transaction.rollbackTo(before);
         return { ok: false, error: asRowanError(error) };
       }
     });
@@ -196,12 +195,16 @@ class TransactionTable implements SyncTable {
 
   /** Runs `work`, and rolls back what it applied if it throws. */
   private attempt<T>(work: () => T): T {
-    const before = this.transaction.savepoint();
+    const { transaction } = this;
+    const before = transaction.savepoint();
+    const space = transaction.space.begin();
     try {
       return work();
     } catch (error) {
-      this.transaction.rollbackTo(before);
+      transaction.rollbackTo(before);
       throw error;
+    } finally {
+      transaction.space.resume(space);
     }
   }
 
@@ -233,6 +236,7 @@ class TransactionTable implements SyncTable {
 
   private mutate(change: RowMutation | RowMutations, options: OperationOptions | undefined): Result {
     throwIfAborted(options?.signal);
+    this.transaction.space.begin();
     return this.apply({ table: this.name, change });
   }
 }

@@ -20,6 +20,7 @@ import { UncommittedRowReader } from '../read/point-read.js';
 import type { RegisteredReader } from '../read/table-scanner.js';
 import { type FamilyStore, type Region, regionOf, VersionSource } from '../region/region.js';
 import type { FamilySource, ReadHint } from '../scan/store-read.js';
+import { StepSpace } from '../space-limits.js';
 import type { StoreCore } from '../store-core.js';
 import type { TableState } from '../table-state.js';
 import type { Contender, Wait, WrittenRow } from './contention.js';
@@ -49,6 +50,7 @@ export class StoreTransaction implements RegisteredReader {
   readonly pinsAll = true;
   /** The time that decides which cells have expired. */
   readonly time: number;
+  readonly space: StepSpace;
   private readonly reads = new ReadSet();
   private readonly writes: PrivateWrites;
   private readonly tablesSeen = new Map<string, TableSeen>();
@@ -67,6 +69,7 @@ export class StoreTransaction implements RegisteredReader {
     core.lifecycle.checkOpen();
     this.readPoint = core.commits.readPoint;
     this.time = core.environment.now();
+    this.space = new StepSpace(core.space);
     this.writes = new PrivateWrites(this.readPoint, core.chunkPool);
     const rowClock = new RowClock(() => this.time);
     rowClock.restore(Math.max(core.rowClock.highest, this.time));
@@ -180,7 +183,7 @@ export class StoreTransaction implements RegisteredReader {
 
   /** Makes a change that only the transaction sees. @throws RowanError when it cannot be made; then nothing was changed. */
   apply(state: TableState, change: RowMutation | RowMutations, notBefore = 0, settled = false): Result {
-    this.core.space.check(state, change);
+    this.space.check(state, change);
     const row = this.preparation.prepare(state, change, notBefore, settled);
     this.writes.add(row, { state, change, notBefore, settled, madeAt: this.core.rowClock.now() });
     return row.result;

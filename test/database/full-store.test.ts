@@ -1,0 +1,161 @@
+/** What entities still do in a store that has reached its limit of space: they are read, and they are removed with all that is made of them. */
+
+import { beforeEach, expect, test } from 'vitest';
+import { defineEntity, defineTable, upgrade } from '../../decorators/index.js';
+import { int32, text } from '../../src/codec/index.js';
+import { type Database, open } from '../../src/database.js';
+import { part } from '../../src/key/index.js';
+import type { KeyedClass } from '../../src/schema/entity-types.js';
+import { MemoryFileSystem } from '../../src/testing/fs/memory-fs.js';
+
+const Thing = defineEntity({
+  name: 'Thing',
+  table: defineTable({ name: 'things', families: { d: {} } }),
+  key: [part('id')],
+  columns: (c) => ({ color: c.column('d:c', text), size: c.column('d:s', int32) }),
+  indexes: {
+    byColor: { on: [part('color')], include: ['size'] },
+    bySize: { on: [part('size', int32)], consistency: 'eventual' },
+  },
+  summaries: { perColor: { by: ['color'], figures: { things: 'count', total: { sum: 'size' } } } },
+  changes: { keep: 3600_000 },
+});
+
+const noted = defineTable({ name: 'notes', families: { d: {} } });
+const Note = defineEntity({
+  name: 'Note',
+  table: noted,
+  key: [part('id')],
+  columns: (c) => ({ size: c.column('d:z', text).optional() }),
+});
+const NoteNow = defineEntity({
+  name: 'Note',
+  table: noted,
+  key: [part('id')],
+  columns: (c) => ({ size: c.column('d:n', text).optional() }),
+  schemaVersion: 2,
+  upgrades: [
+    upgrade(
+      1,
+      { old: (c) => ({ size: c.column('d:z', text).optional() }), sets: ['size'], writeBack: true },
+      ({ size }) => ({ size: `${size}+` }),
+    ),
+  ],
+});
+
+let disk: MemoryFileSystem;
+const opened = (note: KeyedClass, maxDiskSize?: number): Promise<Database> =>
+  open({
+    path: '/full',
+    fileSystem: disk,
+    entities: [Thing, note] as never,
+    background: 'inline',
+    ...(maxDiskSize !== undefined && { maxDiskSize }),
+  });
+
+const SPACE = 'ERR_SPACE';
+const IDS = ['a', 'b', 'c', 'd'];
+const codesOf = (outcomes: readonly { ok: boolean; error?: { code: string } }[]): string[] =>
+  outcomes.map(({ error }) => error?.code ?? 'ok');
+
+beforeEach(async () => {
+  disk = new MemoryFileSystem();
+  const db = await opened(Note);
+  await db.repository(Thing).putMany(IDS.map((id, size) => ({ id, size, color: 'red' })));
+  await db.repository(Note).putMany(IDS.map((id) => ({ id, size: 'small' })));
+  await db.close();
+});
+
+async function holds(db: Database, ids: readonly string[]): Promise<void> {
+  const sizes = ids.map((id) => IDS.indexOf(id));
+  expect(await db.summary(Thing, 'perColor').get({ color: 'red' })).toEqual(
+    ids.length === 0
+      ? null
+      : expect.objectContaining({
+          things: ids.length,
+          total: sizes.reduce((sum, size) => sum + size, 0),
+        }),
+  );
+  await db.index(Thing, 'bySize').drain();
+  for (const index of ['byColor', 'bySize'] as const) {
+    const { valid, missing, stale, extra, pending } = await db.index(Thing, index).verify();
+    expect({ valid, missing, stale, extra, pending }).toEqual({
+      ...{ valid: ids.length, missing: 0, stale: 0, extra: 0, pending: 0 },
+    });
+  }
+}
+
+test('rows are removed in transactions, with their part of summaries, indexes and feeds', async () => {
+  const db = await opened(Note, 1);
+  await using feed = db.watch(Thing, {}, { from: 'start' });
+  await db.transaction(async (tx) => {
+    const things = tx.repository(Thing);
+    await expect(things.put({ id: 'x', color: 'red', size: 9 })).rejects.toMatchObject({ code: SPACE });
+    await things.delete({ id: 'b' });
+    await expect(things.update({ id: 'c' }, { size: 9 })).rejects.toMatchObject({ code: SPACE });
+    await things.check({ id: 'd' }, { size: 3 }).delete();
+  });
+  await holds(db, ['a', 'c']);
+  const told: string[] = [];
+  for await (const { changes } of feed) {
+    told.push(changes.map(({ operation, key }) => `${operation} ${key.id}`).join());
+    if (told.at(-1)!.startsWith('delete')) break;
+  }
+  expect(told.at(-1)).toBe('delete b,delete d');
+  await db.close();
+});
+
+test('of a batch each write is for itself: what is refused takes no removal along, and a removal lets nothing else in', async () => {
+  const db = await opened(Note, 1);
+  const things = db.repository(Thing);
+  const outcomes = await things.batch((batch) =>
+    batch
+      .put({ id: 'x', color: 'red', size: 9 })
+      .delete({ id: 'a' })
+      .update({ id: 'b' }, { size: 9 })
+      .delete({ id: 'c' })
+      .insert({ id: 'y', color: 'red', size: 9 }),
+  );
+  expect(codesOf(outcomes)).toEqual([SPACE, 'ok', SPACE, 'ok', SPACE]);
+  await holds(db, ['b', 'd']);
+  await db.close();
+});
+
+test('rows of an older version are read, and removed', async () => {
+  const db = await opened(NoteNow, 1);
+  const notes = db.repository(NoteNow);
+  expect(await notes.get({ id: 'a' })).toMatchObject({ size: 'small+' });
+  expect(await notes.getMany([{ id: 'b' }])).toMatchObject([{ size: 'small+' }]);
+  await expect(notes.put({ id: 'a', size: 'x' })).rejects.toMatchObject({ code: SPACE });
+  await notes.delete({ id: 'a' });
+  await db.transaction((tx) => tx.repository(NoteNow).delete({ id: 'b' }));
+  expect(codesOf(await notes.batch((batch) => batch.delete({ id: 'c' })))).toEqual(['ok']);
+  await notes.find({}, { fullScan: true }).deleteAll();
+  expect(await notes.find({}, { fullScan: true }).count()).toBe(0);
+  await db.close();
+  const later = await opened(NoteNow);
+  expect(await later.repository(NoteNow).find({}, { fullScan: true }).count()).toBe(0);
+  await later.close();
+});
+
+test('the entries of acknowledged writes follow, though nothing more may be written', async () => {
+  const before = await opened(Note);
+  await before.repository(Thing).put({ id: 'e', color: 'red', size: 4 });
+  // The power goes before the entry is written.
+  const found = disk.crash({ keepUnsynced: 1, random: () => 0 });
+  await before.close();
+  disk = found;
+  const db = await opened(Note, 1);
+  await db.index(Thing, 'bySize').drain();
+  expect(await db.repository(Thing).by('bySize').find({ size: 4 }).count()).toBe(1);
+  await db.close();
+});
+
+test('a check of a summary, which would be stored, says that there is no space for it', async () => {
+  const db = await opened(Note, 1);
+  await expect(db.summary(Thing, 'perColor').check()).rejects.toMatchObject({
+    code: SPACE,
+    message: expect.stringMatching(/counts all rows .* compact: deletes are still accepted\.$/s),
+  });
+  await db.close();
+});
