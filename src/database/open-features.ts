@@ -16,6 +16,7 @@ import {
   type RowIntent,
   type RowMaintainer,
   readingFrom,
+  readingInSteps,
   type StepMaintainer,
   waitingIn,
 } from '../repository/index.js';
@@ -82,9 +83,7 @@ export class OpenFeatures {
       get driver() {
         return source.driver();
       },
-      reading: isRemote
-        ? readingFrom((name) => engine.table(name))
-        : (run) => (engine.table(OUTBOX_TABLE) as StepTable).atomic(run),
+      reading: isRemote ? readingFrom((name) => engine.table(name)) : readingInSteps(engine, OUTBOX_TABLE),
       applyChanges: applyingWith(executorOf),
       followers: (entity) => this.all.flatMap((feature) => feature.follower?.(entity) ?? []),
       keyChanges: (entity) => this.keyChanges(entity),
@@ -273,9 +272,7 @@ export class OpenFeatures {
     if (this.context.engine.capabilities.readOnly !== true) this.outbox.kick();
   }
 
-  /** Does nothing where nothing can be written. */
   async resume(): Promise<void> {
-    if (this.context.engine.capabilities.readOnly === true) return;
     for (const feature of this.all) await feature.resume?.();
   }
 

@@ -1,7 +1,13 @@
 import { murmur3 } from '../key/digest.js';
-import { type ChangeStep, RowImage, type StepReading, withoutMarks } from '../repository/index.js';
+import {
+  type ChangeStep,
+  RowImage,
+  readingInSteps,
+  type StepReading,
+  withoutMarks,
+} from '../repository/index.js';
 import type { EntitySchema } from '../schema/types.js';
-import { type AtomicStep, type Engine, Get, type Result, Scan, type SyncTable } from '../table/index.js';
+import { type AtomicStep, type Engine, Get, type Result, Scan } from '../table/index.js';
 import { runJob } from './runner.js';
 import { toolJobName } from './table-pass.js';
 import type { Counters, JobRunOptions, SplitContext, SplitWork } from './types.js';
@@ -105,6 +111,7 @@ export async function runEntityRows(job: EntityRowsJob, run: JobRunOptions = {})
       name: toolJobName(job.name, table, job.schema.name),
       signature: String(murmur3(Buffer.from(job.signature))),
       readsOnly: !job.repairs,
+      isDeclared: true,
       phases: [
         {
           table,
@@ -124,26 +131,29 @@ export async function runEntityRows(job: EntityRowsJob, run: JobRunOptions = {})
 
 /** Checks every row of an entity in atomic steps, on engines that have them: what is counted of a row is consistent. */
 class EntityRowsWork implements SplitWork {
-  private readonly table: SyncTable & Required<Pick<SyncTable, 'atomic'>>;
+  private readonly step: <T>(run: (step: AtomicStep) => T) => Promise<T>;
 
   constructor(
     private readonly job: EntityRowsJob,
     private readonly context: SplitContext,
   ) {
-    this.table = job.engine.table(job.schema.table.descriptor.name) as EntityRowsWork['table'];
+    const { engine, schema } = job;
+    this.step = readingInSteps(engine, schema.table.descriptor.name);
   }
 
   async rows(rows: readonly Result[]): Promise<void> {
     const own = rows.filter(({ row }) => this.job.schema.key.matches(row));
-    const counts = await this.table.atomic((step) => this.work(own, step));
+    const counts = await this.step((step) => this.work(own, step));
     for (const [what, by] of counts) this.context.count(what, by);
   }
 
   private work(rows: readonly Result[], step: AtomicStep): ReadonlyMap<string, number> {
     const counts = new Map<string, number>();
     const count = (what: string, by = 1): void => void counts.set(what, (counts.get(what) ?? 0) + by);
+    const { schema } = this.job;
     for (const { row } of rows) {
-      const image = RowImage.of(row, withoutMarks(this.job.schema, step.read(new Get(row))));
+      const stored = step.read(new Get(row), schema.table.descriptor.name);
+      const image = RowImage.of(row, withoutMarks(schema, stored));
       if (image.isEmpty) continue;
       count('rows');
       this.job.work(image, step, count);

@@ -59,7 +59,7 @@ export {
   WRITE_WINDOW,
   withoutMarks,
 } from './remote/row-work.js';
-export { applyingWith, readingFrom } from './remote/step-reading.js';
+export { applyingWith, readingAtOnce, readingFrom, readingInSteps } from './remote/step-reading.js';
 export { Repository } from './repository.js';
 export { loadRowOfKey, type RepositoryContext } from './row-access.js';
 export { RowBuilder } from './row-builder.js';

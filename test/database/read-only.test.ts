@@ -7,6 +7,8 @@ import { expect, onTestFinished, test } from 'vitest';
 import { defineEntity, part } from '../../decorators/index.js';
 import { int32, text } from '../../src/codec/index.js';
 import { open, openAdmin } from '../../src/index.js';
+import { MemoryFileSystem } from '../../src/testing/fs/memory-fs.js';
+import { FaultFileSystem } from '../store/fs/fault-fs.js';
 
 const Author = defineEntity({
   name: 'Author',
@@ -14,6 +16,33 @@ const Author = defineEntity({
   key: [part('id')],
   columns: (c) => ({ name: c.column('d:n', text), born: c.column('d:b', int32) }),
   indexes: { byName: { on: [part('name')] } },
+});
+
+const Maker = defineEntity({
+  name: 'Maker',
+  table: { name: 'makers', families: { d: {} } },
+  key: [part('id')],
+  columns: (c) => ({ name: c.column('d:n', text).optional() }),
+});
+const Car = defineEntity({
+  name: 'Car',
+  table: { name: 'cars', families: { d: {} } },
+  key: [part('id')],
+  columns: (c) => ({
+    maker: c.column('d:m', text).optional(),
+    makerName: c.column('d:k', text).optional(),
+    price: c.column('d:p', int32),
+    tags: c.json<string[]>('d:t').optional(),
+  }),
+  indexes: {
+    byTag: { on: [part('tags')] },
+    byPrice: { on: [part('price', int32)], unique: true },
+    soon: { on: [part('price', int32), part('maker')], consistency: 'eventual' },
+  },
+  summaries: {
+    perMaker: { by: ['maker'], figures: { cars: 'count', total: { sum: 'price' }, least: { min: 'price' } } },
+  },
+  denormalized: [{ from: () => Maker, via: { id: 'maker' }, fields: { makerName: 'name' } }],
 });
 
 function folderOf(): string {
@@ -122,4 +151,108 @@ test('a reader checks the schemas of Avro columns, and registers none', async ()
     code: 'ERR_SCHEMA',
     message: expect.stringContaining('not compatible'),
   });
+});
+
+test('summaries are read, and what is made of rows is checked', async () => {
+  const path = folderOf();
+  const entities = [Maker, Car];
+  await using writer = await open({ path, entities, background: 'inline' });
+  await writer.repository(Maker).put({ id: 'm', name: 'Mo' });
+  await writer
+    .repository(Car)
+    .putMany([1, 2, 3].map((n) => ({ id: `c${n}`, maker: 'm', price: n, tags: ['x'] })));
+  await writer.index(Car, 'soon').drain();
+  const events: unknown[] = [];
+  await using reader = await open({ path, entities, readOnly: true, onEvent: (event) => events.push(event) });
+  const summary = reader.summary(Car, 'perMaker');
+  expect(await summary.state()).toBe('active');
+  const figures = { maker: 'm', cars: 3, total: 6, least: 1 };
+  expect(await summary.get({ maker: 'm' })).toMatchObject(figures);
+  expect(await summary.find({})).toMatchObject([figures]);
+  for (const index of ['byTag', 'byPrice', 'soon'] as const) {
+    const report = await reader.index(Car, index).verify();
+    expect({ index, ...report }).toMatchObject({ valid: 3, missing: 0, extra: 0, stale: 0 });
+  }
+  expect(await reader.denormalized(Car).check()).toMatchObject({ rows: 3, valid: 3 });
+  await expect(reader.denormalized(Car).repair()).rejects.toMatchObject({ code: 'ERR_READONLY' });
+  await expect(summary.check()).rejects.toMatchObject({ code: 'ERR_READONLY' });
+  await writer.repository(Car).delete({ id: 'c1' });
+  await reader.engine.refresh();
+  expect(await summary.get({ maker: 'm' })).toMatchObject({ cars: 2, total: 5, least: 2 });
+  expect(events).toEqual([]);
+});
+
+test('figures that still count expired rows are read where they can be written', async () => {
+  let now = 1_700_000_000_000;
+  const clock = () => now;
+  const Visit = defineEntity({
+    name: 'Visit',
+    table: { name: 'visits', families: { d: {} } },
+    key: [part('id')],
+    columns: (c) => ({ page: c.column('d:p', text) }),
+    summaries: { perPage: { by: ['page'], figures: { visits: 'count' } } },
+    ttl: 1000,
+  });
+  const path = folderOf();
+  await using writer = await open({ path, entities: [Visit], background: 'inline', clock });
+  await writer.repository(Visit).put({ id: 'a', page: 'x' });
+  await using reader = await open({ path, entities: [Visit], readOnly: true, clock });
+  const figures = reader.summary(Visit, 'perPage');
+  expect(await figures.get({ page: 'x' })).toMatchObject({ visits: 1 });
+  now += 2000;
+  await expect(figures.get({ page: 'x' })).rejects.toMatchObject({
+    code: 'ERR_READONLY',
+    message: expect.stringContaining('Figures that still count expired rows can be read here after that'),
+  });
+  expect(await writer.summary(Visit, 'perPage').get({ page: 'x' })).toBeNull();
+  await reader.engine.refresh();
+  expect(await figures.get({ page: 'x' })).toBeNull();
+});
+
+test('writes and checks read tables that take no writes, and a table without writes is checked', async () => {
+  await using db = await open({ path: folderOf(), entities: [Maker, Car], background: 'inline' });
+  const [makers, cars] = [db.repository(Maker), db.repository(Car)];
+  const freeze = async (table: string) =>
+    db.admin.modifyTable({ ...(await db.admin.getDescriptor(table)), readOnly: true });
+  const refused = { code: 'ERR_READONLY' };
+  await makers.put({ id: 'm', name: 'Mo' });
+  await freeze('makers');
+  await cars.put({ id: 'c1', maker: 'm', price: 1, tags: ['x'] });
+  expect(await cars.get({ id: 'c1' })).toMatchObject({ makerName: 'Mo' });
+  await expect(makers.put({ id: 'm', name: 'Moe' })).rejects.toMatchObject(refused);
+  await expect(makers.delete({ id: 'm' })).rejects.toMatchObject(refused);
+  await db.index(Car, 'soon').drain();
+  await freeze('cars');
+  expect(await db.summary(Car, 'perMaker').get({ maker: 'm' })).toMatchObject({ cars: 1, least: 1 });
+  for (const index of ['byTag', 'byPrice', 'soon'] as const)
+    expect(await db.index(Car, index).verify()).toMatchObject({ valid: 1, missing: 0, extra: 0, stale: 0 });
+  expect(await db.denormalized(Car).check()).toMatchObject({ rows: 1, valid: 1 });
+  await expect(cars.update({ id: 'c1' }, { price: 2 })).rejects.toMatchObject(refused);
+  await expect(cars.put({ id: 'c2', price: 2 })).rejects.toMatchObject(refused);
+  await expect(cars.putMany([{ id: 'c2', price: 2 }])).rejects.toMatchObject(refused);
+  await expect(cars.delete({ id: 'c1' })).rejects.toMatchObject(refused);
+  expect(await db.index(Car, 'byPrice').verify()).toMatchObject({ valid: 1 });
+});
+
+test('a store whose log has failed reads summaries, and checks what is made of rows', async () => {
+  const fileSystem = new FaultFileSystem(new MemoryFileSystem());
+  await using db = await open({ path: '/failing', entities: [Maker, Car], fileSystem, background: 'inline' });
+  await db.repository(Maker).put({ id: 'm', name: 'Mo' });
+  await db.repository(Car).put({ id: 'c1', maker: 'm', price: 1, tags: ['x'] });
+  await db.index(Car, 'soon').drain();
+  await db.engine.quiet();
+  fileSystem.inject({ calls: ['sync'], times: Number.POSITIVE_INFINITY });
+  await expect(db.repository(Car).put({ id: 'c2', maker: 'm', price: 2 })).rejects.toThrow();
+  await expect(db.repository(Car).put({ id: 'c2', maker: 'm', price: 2 })).rejects.toMatchObject({
+    code: 'ERR_READONLY',
+  });
+  expect(await db.summary(Car, 'perMaker').get({ maker: 'm' })).toMatchObject({
+    cars: 1,
+    total: 1,
+    least: 1,
+  });
+  expect(await db.summary(Car, 'perMaker').state()).toBe('active');
+  expect(await db.denormalized(Car).check()).toMatchObject({ rows: 1, valid: 1 });
+  await expect(db.denormalized(Car).repair()).rejects.toMatchObject({ code: 'ERR_READONLY' });
+  fileSystem.clear();
 });

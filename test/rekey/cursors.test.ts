@@ -3,7 +3,7 @@
 import { expect, it } from 'vitest';
 import { type ColumnBuilder, defineEntity, defineTable } from '../../decorators/index.js';
 import { text } from '../../src/codec/index.js';
-import type { Database } from '../../src/database.js';
+import { type Database, open } from '../../src/database.js';
 import { type KeyElement, part, salt } from '../../src/key/index.js';
 import type { KeyedClass } from '../../src/schema/entity-types.js';
 import { MemoryFileSystem } from '../../src/testing/fs/memory-fs.js';
@@ -46,6 +46,9 @@ it('go on in the new layout while keys are changed, cut over, cleaned up and in 
   await db.close();
   db = await openMemory({ disk, entities: [New] });
   expect((await pageOf(db, New, first.cursor)).names).toEqual(second.names);
+  const reader = await open({ path: '/memory', fileSystem: disk, entities: [New], readOnly: true });
+  expect((await pageOf(reader, New, first.cursor)).names).toEqual(second.names);
+  await reader.close();
   const third = await pageOf(db, New, second.cursor);
   const last = await pageOf(db, New, third.cursor);
   expect([first, second, third, last].flatMap(({ names }) => names)).toEqual(

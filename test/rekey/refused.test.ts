@@ -275,3 +275,20 @@ describe('what is carried over', () => {
     await db.close();
   });
 });
+
+it('an old entity that is added when its rows are gone takes no writes', async () => {
+  const [source, target] = [entity('From'), entity('To', salted)];
+  const disk = new MemoryFileSystem();
+  const before = await openMemory({ disk, entities: [source, target] });
+  await before.repository(source).put({ id: 'a', x: '1' } as never);
+  for (const stage of ['run', 'cutOver', 'cleanup'] as const) await before.rekey(source, target)[stage]();
+  await before.close();
+  const db = await openMemory({ disk, entities: [target] });
+  await db.add(source);
+  await expect(db.repository(source).put({ id: 'b', x: '2' } as never)).rejects.toMatchObject({
+    code: 'ERR_UNSUPPORTED',
+    message: expect.stringContaining('Write To'),
+  });
+  await db.repository(target).put({ id: 'b', x: '2' } as never);
+  await db.close();
+});

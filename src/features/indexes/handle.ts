@@ -249,7 +249,8 @@ export class IndexesFeature implements Feature {
     this.byEntity.clear();
     for (const schema of tables.flatMap(({ entities }) => entities)) {
       const access = this.paths(schema);
-      if (access !== undefined) this.eventual.of(access.indexes)?.kickAll();
+      if (access === undefined || this.engine.capabilities.readOnly === true) continue;
+      this.eventual.of(access.indexes)?.kickAll();
     }
   }
 

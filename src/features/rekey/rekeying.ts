@@ -147,6 +147,8 @@ export class RekeyFeature implements Feature {
   private readonly handles = new Map<string, Rekey>();
   /** The known changes: entity names, and the signature of the old key. */
   private readonly known: Pick<RekeyRecord, 'from' | 'to' | 'fromKey'>[] = [];
+  /** The changes whose old rows were removed when the database was opened, or were being removed. */
+  private readonly over: RekeyRecord[] = [];
   /** Whether the table of records exists. */
   private isRecorded = false;
   private readonly refusing = new Map<string, () => void>();
@@ -177,18 +179,25 @@ export class RekeyFeature implements Feature {
    * SchemaError when an entity of a change in progress is not declared, or its key differs.
    */
   async resume(): Promise<void> {
-    if (!this.engine.capabilities.sync) return;
+    const { sync, readOnly } = this.engine.capabilities;
+    if (!sync) return;
     for (const record of await this.records()) {
       this.known.push(record);
+      if (readOnly === true) continue;
       const from = this.named(record.from);
       const to = this.named(record.to);
       if (isMirrored(record.state))
         this.follow(this.required(from, record), this.required(to, record), record);
-      else if (
-        (record.state === 'cleanup' || record.state === 'done') &&
-        from?.key.signature === record.fromKey
-      )
-        this.refuseWrites(from, record.to);
+      else if (record.state === 'cleanup' || record.state === 'done') this.over.push(record);
+    }
+    this.adopt();
+  }
+
+  /** Refuses writes of old entities, also of those that are added. */
+  adopt(): void {
+    for (const record of this.over) {
+      const from = this.named(record.from);
+      if (from?.key.signature === record.fromKey) this.refuseWrites(from, record.to);
     }
   }
 

@@ -1,6 +1,16 @@
 import { toLatin1 } from '../../bytes/index.js';
+import { isWriteRefused, RowanError } from '../../errors.js';
 import type { EntitySchema } from '../../schema/types.js';
-import { Get, type Result, type ResultScanner, type Scan, type Table } from '../../table/index.js';
+import {
+  type AtomicStep,
+  type Engine,
+  Get,
+  type Result,
+  type ResultScanner,
+  type Scan,
+  type SyncTable,
+  type Table,
+} from '../../table/index.js';
 import type { Change, ChangeExecutor } from '../change.js';
 import type { ChangeStep, EntityChange, MaintainerContext, StepReading } from '../maintainer.js';
 
@@ -83,6 +93,51 @@ export function readingFrom(tableOf: (name: string) => Table): StepReading {
       }
     }
   };
+}
+
+/**
+ * Runs functions that read in atomic steps of a table. Where nothing can be written, as on a store that is opened to be read only or
+ * whose log has failed, each sees one moment.
+ */
+export function readingInSteps(
+  engine: Pick<Engine, 'table' | 'now' | 'capabilities'>,
+  table: string,
+): <T>(run: (step: AtomicStep) => T) => Promise<T> {
+  const atOnce = readingAtOnce(engine);
+  if (engine.capabilities.readOnly === true) return atOnce;
+  return async (run) => {
+    try {
+      return await (engine.table(table) as SyncTable).atomic!(run);
+    } catch (error) {
+      if (!isWriteRefused(error)) throw error;
+      return atOnce(run).catch((again: unknown) => {
+        throw isWriteRefused(again) ? error : again;
+      });
+    }
+  };
+}
+
+/** Runs functions that read a store as of one moment, and that have nothing to write. */
+export function readingAtOnce(
+  engine: Pick<Engine, 'table' | 'now'>,
+): <T>(run: (step: AtomicStep) => T) => Promise<T> {
+  const tableOf = (name: string | undefined): SyncTable => engine.table(name!) as SyncTable;
+  return async (run) =>
+    run({
+      time: engine.now(),
+      isShared: false,
+      read: (get, table) => tableOf(table).getSync(get),
+      scan: (scan, table) => [...tableOf(table).scanSync(scan)],
+      apply: ({ table }) => {
+        throw new RowanError(
+          'ERR_READONLY',
+          `This has to write table "${table}", and nothing can be written here. Do it in a process that can write the store. Figures that still ` +
+            'count expired rows can be read here after that.',
+          { details: { table } },
+        );
+      },
+      attempt: (work) => work(),
+    });
 }
 
 /** Rows fetched by one call. */

@@ -4,7 +4,7 @@ import { compareSlices, equalBytes, toLatin1 } from '../../../bytes/index.js';
 import { OverlappedWork } from '../../../job/entity-rows.js';
 import type { RawRowWork, SplitContext } from '../../../job/types.js';
 import { applyReadSet, type ReadSet, readColumns } from '../../../query/projection.js';
-import { EntryExpiry } from '../../../repository/index.js';
+import { EntryExpiry, readingAtOnce } from '../../../repository/index.js';
 import {
   Get,
   RawRow,
@@ -47,16 +47,19 @@ abstract class IndexWork extends OverlappedWork {
   }
 
   protected async batch(rows: readonly Result[]): Promise<void> {
-    let counted: [string, number][] = [];
-    await this.table.commit((read) => {
+    const { table } = this;
+    const { engine } = this.target;
+    const counts = new Map<string, number>();
+    const count = (what: string): void => void counts.set(what, (counts.get(what) ?? 0) + 1);
+    const decide = (read: RowRead): readonly TableChange[][] => {
       const changes: TableChange[] = [];
-      const counts = new Map<string, number>();
-      const count = (what: string): void => void counts.set(what, (counts.get(what) ?? 0) + 1);
       for (const row of rows) this.one(row, read, changes, count);
-      counted = [...counts];
       return changes.length === 0 ? [] : [changes];
-    });
-    for (const [what, by] of counted) this.context.count(what, by);
+    };
+    if (engine.capabilities.readOnly === true)
+      await readingAtOnce(engine)(({ read }) => decide((get, name = table.name) => read(get, name)));
+    else await table.commit(decide);
+    for (const [what, by] of counts) this.context.count(what, by);
   }
 
   protected abstract one(

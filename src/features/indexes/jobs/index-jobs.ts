@@ -141,7 +141,7 @@ export async function verifyIndex(
     ? { counters: {} as Counters }
     : await runJob(
         target.engine,
-        { name, signature, phases, readsOnly: !repair },
+        { name, signature, phases, readsOnly: !repair, isDeclared: true },
         { restart: repair ? 'done' : true, ...run },
       );
   const count = (what: string): number => counters[what] ?? 0;
