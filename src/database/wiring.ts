@@ -52,7 +52,7 @@ class BoundSchemas {
 
 /** The engine with its tables replaced by views of them. */
 function viewedBy(engine: Engine, view: (table: Table) => Table): Engine {
-  const { transaction } = engine;
+  const { transaction, checkWritable } = engine;
   return {
     name: engine.name,
     capabilities: engine.capabilities,
@@ -61,6 +61,7 @@ function viewedBy(engine: Engine, view: (table: Table) => Table): Engine {
     now: () => engine.now(),
     observe: (table, observer) => engine.observe(table, observer),
     ...(transaction && { transaction: transaction.bind(engine) }),
+    ...(checkWritable && { checkWritable: checkWritable.bind(engine) }),
     close: () => engine.close(),
   };
 }

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { ensureTable } from '../ddl/index.js';
-import { isWriteRefused, RowanError, throwIfAborted } from '../errors.js';
+import { ClosedError, isWriteRefused, RowanError, throwIfAborted } from '../errors.js';
 import type { Engine } from '../table/index.js';
 import { otherFiles } from './files/file-position.js';
 import { type JobHeader, JobStore, jobTableDescriptor, type SplitState, type Stored } from './job-store.js';
@@ -144,9 +144,12 @@ class JobRun {
     return header;
   }
 
-  private isToRestart({ state }: JobHeader): boolean {
+  private isToRestart({ state, signature }: JobHeader): boolean {
     const { restart } = this.options;
-    return !this.restarted && (restart === true || (restart === 'done' && state === 'done'));
+    const { isDeclared, signature: own } = this.definition;
+    if (this.restarted) return false;
+    if (isDeclared === true && restart !== false && signature !== own) return true;
+    return restart === true || (restart === 'done' && state === 'done');
   }
 
   private async advance(header: Stored<JobHeader>, phase: number): Promise<Stored<JobHeader>> {
@@ -189,6 +192,7 @@ class JobRun {
         byteThrottle: this.byteThrottle,
         meter,
         signal,
+        checkOpen: () => checkOpen(this.engine),
       },
       ranges,
       this.owner,
@@ -368,6 +372,15 @@ function otherWork(name: string, before: string, now: string): RowanError {
   return new RowanError('ERR_JOB', `${what} with { restart: true }, which discards its progress.`, {
     details: { job: name },
   });
+}
+
+/** @throws ClosedError when the engine is closed, as far as it says. */
+function checkOpen(engine: Engine): void {
+  try {
+    engine.checkWritable?.();
+  } catch (error) {
+    if (error instanceof ClosedError) throw error;
+  }
 }
 
 function isAbort(error: unknown): boolean {

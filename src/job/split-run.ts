@@ -27,6 +27,8 @@ export interface SplitEnvironment {
   readonly meter: ProgressMeter;
   /** Aborted by the caller, or because another split failed. */
   readonly signal: AbortSignal;
+  /** @throws ClosedError when the engine is closed. */
+  checkOpen(): void;
 }
 
 /** One attempt at one split that this worker has claimed. */
@@ -137,7 +139,7 @@ export class SplitRun {
         const { given, rows, bytes } = batch;
         const wait = Math.max(rowThrottle.take(rows), byteThrottle.take(bytes));
         if (this.isDue()) await this.checkpoint(work, 'running');
-        await pause(wait, signal);
+        await pause(wait, signal, environment);
         const fitting = Math.floor((settings.batchBytes * given) / Math.max(bytes, 1));
         wanted = Math.max(1, Math.min(settings.batchRows, fitting, 2 * wanted));
       }
@@ -223,10 +225,21 @@ async function closed(work: SplitWork): Promise<void> {
   await work.close?.();
 }
 
-/** Yields to other work of this thread, and waits the given time. @throws RowanError `ERR_ABORTED`. */
-async function pause(milliseconds: number, signal: AbortSignal): Promise<void> {
-  if (milliseconds >= 1) await sleep(milliseconds, signal);
-  else await new Promise<void>((done) => setImmediate(done));
+/** Milliseconds between looks whether the engine was closed, during a pause. */
+const LOOK_MS = 100;
+
+/** Yields to other work of this thread, and waits the given time. @throws RowanError `ERR_ABORTED`, `ERR_CLOSED`. */
+async function pause(
+  milliseconds: number,
+  signal: AbortSignal,
+  environment: Pick<SplitEnvironment, 'checkOpen'>,
+): Promise<void> {
+  if (milliseconds < 1) await new Promise<void>((done) => setImmediate(done));
+  for (let left = milliseconds; left >= 1; left -= LOOK_MS) {
+    await sleep(Math.min(left, LOOK_MS), signal);
+    throwIfAborted(signal);
+    environment.checkOpen();
+  }
   throwIfAborted(signal);
 }
 

@@ -161,6 +161,11 @@ export interface JobDefinition {
   readonly phases: readonly JobPhase[];
   /** Whether the work writes nothing to tables, and may be done anew. Who may not write to `rowan_jobs` then runs it without a record of its progress. */
   readonly readsOnly?: boolean;
+  /**
+   * Whether an unfinished run of other work under this name is discarded, unless `restart` is false: the work follows from declarations,
+   * which have changed since, and does no harm if it is done again.
+   */
+  readonly isDeclared?: boolean;
   /** Called after the last phase; `workOf` as in {@link SplitContext}. Several workers may call it at the same time. */
   finish?(run: number, workOf: SplitContext['workOf']): Promise<void>;
 }

@@ -4,6 +4,7 @@ import { float64, text } from '../../src/codec/index.js';
 import { entitySink } from '../../src/job/index.js';
 import { JobBuilder } from '../../src/job/pipeline/pipeline.js';
 import { part, recordType, salt, uint32 } from '../../src/key/index.js';
+import { openMemory } from '../../src/testing/index.js';
 import { stepless } from '../proof/stepless.js';
 import { openTestDatabase, type TestDatabase } from '../query/test-database.js';
 
@@ -96,4 +97,22 @@ test('what has no meaning in parts is refused', async () => {
     await expect(db.job('wrong').from(wrong).run()).rejects.toMatchObject({ code: 'ERR_QUERY' });
   }
   expect(() => db.job('no name!')).toThrowError(/valid job name/);
+});
+
+test('a job that waits for its rate ends when the database is closed', async () => {
+  const other = await openMemory({ entities: [Visit] });
+  await other.repository(Visit).putMany([1, 2, 3].map((number) => ({ site: 'a', number, page: '/' })));
+  let begin!: () => void;
+  const begun = new Promise<void>((resolve) => {
+    begin = resolve;
+  });
+  const running = other
+    .job('slow')
+    .from(other.repository(Visit).find({}, { fullScan: true }))
+    .map(() => begin())
+    .run({ rowsPerSecond: 0.001, batchRows: 1, parallel: 1 });
+  const ended = expect(running).rejects.toMatchObject({ code: 'ERR_CLOSED' });
+  await begun;
+  await other.close();
+  await ended;
 });

@@ -104,6 +104,7 @@ async function sweepRows<Found>(
   const definition = {
     name: toolJobName(job, name, schema.name, ...about),
     signature,
+    isDeclared: true,
     phases: [changing, looking],
   };
   const { outcome, left } = await runUntilNoneLeft(engine, definition, run);
