@@ -22,7 +22,7 @@ import {
 } from '../repository/index.js';
 import type { AdoptedSchema, Schema } from '../schema/index.js';
 import type { EntitySchema } from '../schema/types.js';
-import { Scan, type StepTable } from '../table/index.js';
+import { Scan } from '../table/index.js';
 import type { Metric } from '../table/telemetry.js';
 
 /** The parts of a database from which its features are created. */
