@@ -1,2 +1,3 @@
 export * from './cell-reader.js';
 export * from './entity-mapper.js';
+export { schemaOf } from './schema-of.js';

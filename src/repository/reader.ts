@@ -290,7 +290,7 @@ export class EntityReader<C extends KeyedClass> {
    * response.json(users.toPlain(user, { groups: ['admin'] }));
    * ```
    */
-  toPlain(entity: Readonly<Partial<EntityOf<C>>>, options: PlainOptions = {}): PlainOf<C> {
+  toPlain(entity: { readonly [P in keyof EntityOf<C>]?: unknown }, options: PlainOptions = {}): PlainOf<C> {
     const source = plainSource('toPlain', entity);
     checkOptions('toPlain', options, PLAIN_OPTIONS);
     const { related } = this.access;

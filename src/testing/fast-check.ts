@@ -15,7 +15,7 @@ import {
 import { SchemaError } from '../errors.js';
 import { GEOHASH_DIGITS } from '../key/codecs/geohash.js';
 import { conversionOf, isOfDays, isStoredForm, valueOfStored } from '../key/codecs/index.js';
-import { compileSchema } from '../mapper/index.js';
+import { schemaOf } from '../mapper/index.js';
 import type { Input, KeyedClass } from '../schema/entity-types.js';
 import { givenColumns } from '../schema/lifecycle.js';
 import type { ColumnSchema, EntitySchema } from '../schema/types.js';
@@ -47,7 +47,7 @@ export function entities<C extends KeyedClass>(
   target: C,
   overrides: Overrides<C> = {},
 ): fc.Arbitrary<Input<C>> {
-  const schema = compileSchema([target]).entities[0]!;
+  const schema = schemaOf(target);
   const properties: Record<string, fc.Arbitrary<unknown>> = {
     ...(overrides as Record<string, fc.Arbitrary<unknown>>),
   };

@@ -2,7 +2,7 @@ import { AssertionError } from 'node:assert';
 import { isDeepStrictEqual } from 'node:util';
 import { type Database, type OpenOptions, open } from '../database.js';
 import { InvalidArgumentError } from '../errors.js';
-import { compileSchema } from '../mapper/index.js';
+import { schemaOf } from '../mapper/index.js';
 import type { Explanation, QueryExplanation } from '../query/index.js';
 import type { Input, KeyedClass } from '../schema/entity-types.js';
 import type { EmbeddedEngine } from '../store/engine.js';
@@ -268,7 +268,7 @@ export function factory<C extends KeyedClass, F extends SeededFaker | undefined 
   values: FactoryValues<C, F> = {},
   { seed = 0, faker }: FactoryOptions<F> = {},
 ): Fixture<C> {
-  const entity = compileSchema([target]).entities[0]!;
+  const entity = schemaOf(target);
   const names = [...entity.key.parts.map(({ name }) => name), ...entity.columns.map(({ path }) => path[0]!)];
   const given = Object.entries<unknown>(values).filter(([, value]) => value !== undefined);
   const unknown = given.find(([name]) => !names.includes(name));

@@ -3,10 +3,8 @@
  * it.
  */
 
-import { classChain, ownDeclarations } from '../../decorators/index.js';
 import { isLost, text } from '../codec/index.js';
-import { compileSchema } from '../mapper/index.js';
-import type { ColumnSchema, EntityClass, EntitySchema } from '../schema/types.js';
+import type { ColumnSchema, EntitySchema } from '../schema/types.js';
 import { describe, isInstance, isList, isPlainObject, isRecord } from '../table/checks.js';
 import { type Issue, MAX_ISSUES } from './standard.js';
 import { type AnyCodec, readValue } from './values.js';
@@ -27,32 +25,6 @@ export type Field = {
 
 /** Which properties of an entity a schema covers. */
 export type Shape = 'input' | 'patch' | 'key' | 'entity';
-
-const compiled = new WeakMap<EntityClass, EntitySchema>();
-
-/** Compiles the entity. @throws SchemaError on wrong declarations. */
-export function schemaOf(target: EntityClass): EntitySchema {
-  const known = compiled.get(target);
-  if (known !== undefined) return known;
-  const schema = compileSchema(withSources(target)).entity(target);
-  compiled.set(target, schema);
-  return schema;
-}
-
-/** The class, and the other entities that its copies and references need to compile. */
-function withSources(target: EntityClass): EntityClass[] {
-  const found = new Set<EntityClass>();
-  const open: EntityClass[] = [target];
-  for (let one = open.pop(); one !== undefined; one = open.pop()) {
-    if (found.has(one) || typeof one !== 'function') continue;
-    found.add(one);
-    for (const { copies, relations } of classChain(one as never).flatMap(ownDeclarations)) {
-      open.push(...copies.map(({ source }) => source()));
-      open.push(...relations.filter(({ rule }) => rule !== undefined).map(({ target: other }) => other()));
-    }
-  }
-  return [...found];
-}
 
 /** A time to live in milliseconds. */
 const TTL: AnyCodec = {

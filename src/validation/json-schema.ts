@@ -1,9 +1,10 @@
 /** JSON Schemas of entities, and `components` for OpenAPI. */
 
 import { InvalidArgumentError } from '../errors.js';
+import { schemaOf } from '../mapper/index.js';
 import type { EntityClass } from '../schema/types.js';
 import { describe, isList } from '../table/checks.js';
-import { type Field, fieldsOf, type Shape, schemaOf } from './fields.js';
+import { type Field, fieldsOf, type Shape } from './fields.js';
 import type { JsonSchemaTarget } from './standard.js';
 import { type JsonSchema, valueSchema } from './values.js';
 

@@ -1,6 +1,7 @@
 /** Parses the query of an HTTP request into arguments of the query API. */
 
 import { InvalidArgumentError, RowanError } from '../errors.js';
+import { schemaOf } from '../mapper/index.js';
 import { parseWhere } from '../query/condition.js';
 import { compileCondition } from '../query/evaluate.js';
 import { parseKeyConditions, resolverOf, type Where } from '../query/index.js';
@@ -9,7 +10,7 @@ import { orderedProperty } from '../query/sort.js';
 import type { EntityOf, KeyedClass, KeyOf, KeyPrefix, PropertiesOf } from '../schema/entity-types.js';
 import type { EntitySchema } from '../schema/types.js';
 import { checkOptions, describe, isInstance, isList, isPlainObject, isRecord } from '../table/checks.js';
-import { partCodec, schemaOf } from './fields.js';
+import { partCodec } from './fields.js';
 import { type Issue, MAX_ISSUES, refusal } from './standard.js';
 import { type AnyCodec, isText, readValue, valueSchema } from './values.js';
 

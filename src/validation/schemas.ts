@@ -2,6 +2,7 @@
 
 import type { JsonValue } from '../codec/index.js';
 import { InvalidArgumentError, KeyError, RowanError } from '../errors.js';
+import { schemaOf } from '../mapper/index.js';
 import { RowBuilder } from '../repository/row-builder.js';
 import type {
   EntityOf,
@@ -14,7 +15,7 @@ import type {
 } from '../schema/entity-types.js';
 import type { EntitySchema } from '../schema/types.js';
 import { checkOptions, describe, isList, isRecord } from '../table/checks.js';
-import { type Field, FieldReader, fieldsOf, type Shape, schemaOf } from './fields.js';
+import { type Field, FieldReader, fieldsOf, type Shape } from './fields.js';
 import { documentOf } from './json-schema.js';
 import {
   type EntityValidator,

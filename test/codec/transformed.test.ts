@@ -397,7 +397,7 @@ describe('indexes, summaries, copies and relations', () => {
       ),
     ).toEqual([ANN1, BOB1]);
     const twin = { owner: bob, opened: day(9), balance: new Money(1), contact: Email.of('a1@x') };
-    await expect(accounts.insert(twin)).rejects.toThrow(/another Account with \{ contact: a1@x \}/);
+    await expect(accounts.insert(twin)).rejects.toThrow(/another Account with \{ contact: "a1@x" \}/);
     expect(await db.index(Account, 'byBalance').verify()).toMatchObject({ rows: 3, valid: 3, stale: 0 });
   });
 

@@ -1,20 +1,42 @@
 /** `factory`: entities that are valid by their declaration, the same for the same seed. */
 
+import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import {
   boolean,
+  Column,
   date,
   decimal,
   defineEntity,
   defineTable,
+  Entity,
   enumeration,
   json,
   part,
+  Reference,
+  type Related,
+  rowKey,
   text,
   uint32,
   uuid,
 } from '../../src/index.js';
+import { entities } from '../../src/testing/fast-check.js';
 import { factory, openMemory } from '../../src/testing/index.js';
+
+@Entity({ table: { name: 'owners', families: { d: {} } } })
+class Owner {
+  static readonly key = rowKey('id');
+  id!: string;
+  @Column('d:n', text) name!: string;
+}
+
+@Entity({ table: { name: 'pets', families: { d: {} } } })
+class Pet {
+  static readonly key = rowKey('id');
+  id!: string;
+  @Column('d:o', text) owner!: string;
+  @Reference(() => Owner, { id: 'owner' }, { onDelete: 'cascade' }) held?: Related<Owner> | null;
+}
 
 const Ticket = defineEntity({
   name: 'Ticket',
@@ -97,4 +119,13 @@ it('refuses properties that do not exist, seeds that are none, and codecs of whi
   });
   expect(() => factory(Odd)).toThrow('No values can be generated for it of Odd');
   expect(factory(Odd, { it: 'x' }).build()).toMatchObject({ it: 'x' });
+});
+
+it('makes entities with rules about others, which it is not given', async () => {
+  await using db = await openMemory({ entities: [Owner, Pet] });
+  await factory(Owner, { id: (n) => `o${n}` }).storeMany(db, 3);
+  await factory(Pet, { owner: (n) => `o${n}` }).storeMany(db, 3);
+  expect(await db.repository(Pet).find({}, { fullScan: true }).count()).toBe(3);
+  await fc.assert(fc.property(entities(Pet), ({ owner }) => typeof owner === 'string'));
+  await expect(openMemory({ entities: [Pet] })).rejects.toThrow(/rules about Owner, which is not among/);
 });

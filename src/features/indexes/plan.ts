@@ -5,6 +5,7 @@ import { refuseUnfollowed } from '../../repository/maintainer.js';
 import { keyText } from '../../repository/row-access.js';
 import type { RowImage } from '../../repository/row-image.js';
 import type { ColumnSchema } from '../../schema/types.js';
+import { literalOf } from '../../table/checks.js';
 import { Delete, Put, type Result, type RowMutation } from '../../table/index.js';
 import type { EntityIndex, EntityIndexes } from './entity-indexes.js';
 import {
@@ -163,9 +164,9 @@ export class EntryPlanner {
     const values = index.index.layout.decode(entry);
     const key = schema.key.decode(holder);
     const stored = index.index.layout.stored.decode(entry);
-    const shown = index.index.parts.map((part) => `${part}: ${String(stored[part])}`).join(', ');
+    const shown = index.index.parts.map((part) => `${part}: ${literalOf(stored[part])}`).join(', ');
     return new ConflictError(
-      `There is another ${schema.name} with { ${shown} }, ${keyText(schema, key)}: the index "${index.index.name}" is unique. ` +
+      `There is another ${schema.name} with { ${shown} }: ${keyText(schema, key)}. The index "${index.index.name}" is unique. ` +
         'Choose other values, or change that one first.',
       { details: { entity: schema.name, index: index.index.name, key, values } },
     );

@@ -90,7 +90,7 @@ function checkReferences(entities: readonly EntitySchema[], problems: Problems):
       problems.add(
         entity.name,
         property,
-        `It has rules about ${describe(target)}, which is not among the entities.`,
+        `It has rules about ${typeof target === 'function' ? target.name : describe(target)}, which is not among the entities.`,
         'Pass it too: its deletes must apply the rules.',
       );
     }

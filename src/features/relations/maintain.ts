@@ -51,6 +51,12 @@ export class ReferencePlan {
     return `${this.entity.name}.${this.rule.property}`;
   }
 
+  /** What else than writing the named entity makes a write of one that names it possible, for messages. */
+  get orOmit(): string {
+    const optional = this.link.columns.filter(({ required }) => !required).map(({ property }) => property);
+    return optional.length === 0 ? '' : `, or omit ${optional.join(' and ')}`;
+  }
+
   /** The key that a row names and no row has. Undefined: none is missing. */
   missing(row: RowImage, own: EntitySchema, step: ChangeStep): Record<string, unknown> | undefined {
     const key = this.link.keyOf(row.toResult());
@@ -131,7 +137,7 @@ export class ReferenceHolder implements RowMaintainer {
       const { other } = plan;
       throw new RowanError(
         'ERR_REFERENCE',
-        `${plan.name} references the ${other.name} ${keyText(other, key)}, which does not exist. Write it first, or omit ${plan.rule.via.map(([, held]) => held).join(', ')}.`,
+        `${plan.name} references the ${other.name} ${keyText(other, key)}, which does not exist. Write it first${plan.orOmit}.`,
         { details: { entity: this.schema.name, property: plan.rule.property, key } },
       );
     }
