@@ -249,11 +249,12 @@ export function prepare(
 export class Listener {
   constructor(private readonly onEvent?: (event: TablesEvent | LintEvent | OutboxEvent) => void) {}
 
-  /** Reports opened tables and lint's findings. */
-  opened(tables: EnsuredTables, all: readonly LintFinding[]): void {
+  /** Reports opened tables and lint's findings, which are looked for only where somebody listens. */
+  opened(tables: EnsuredTables, lint: () => readonly LintFinding[]): void {
+    if (this.onEvent === undefined) return;
     const news = tables.created.length + tables.stamped.length + tables.differences.length;
     if (news > 0) this.emit({ kind: 'tables', ...tables });
-    const findings = all.filter(({ severity }) => severity === 'warning');
+    const findings = lint().filter(({ severity }) => severity === 'warning');
     if (findings.length > 0) this.emit({ kind: 'lint', findings });
   }
 

@@ -64,7 +64,7 @@ export class TableSetup {
     this.before = live;
     const schema = adoptMarkers(declared, live);
     this.found = await this.handle([...schema.tables, ...systemTables(schema)], live);
-    this.listener.opened(this.found, lintTables(schema.tables));
+    this.listener.opened(this.found, () => lintTables(schema.tables));
     if (this.engine.capabilities.readOnly === true) await checkSchemas(this.avro, schema);
     else await registerSchemas(this.avro, schema);
     await this.features.tablesReady(schema.tables, live, this.handling === 'verify');

@@ -16,10 +16,13 @@ import { fileURLToPath } from 'node:url';
 type Transformer = typeof import('class-transformer');
 
 let loaded: Transformer | undefined;
+/** Whether it can be loaded on demand; found out once. */
+let onDemand: boolean | undefined;
 
 /** Must be awaited before {@link transformer} is called. Does nothing where that can load it on demand. */
 export async function prepareTransformer(): Promise<void> {
-  if (!isOwnFile()) loaded ??= await import('class-transformer');
+  onDemand ??= isOwnFile();
+  if (!onDemand) loaded ??= await import('class-transformer');
 }
 
 export function transformer(): Transformer {
