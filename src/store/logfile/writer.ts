@@ -138,6 +138,9 @@ export function readUint48(bytes: Uint8Array, at: number): number {
   return readUint32(bytes, at) + (bytes[at + 4]! | (bytes[at + 5]! << 8)) * 0x100000000;
 }
 
+/** The first size of a staging buffer, which grows with what is staged: most stores are opened for a few small writes. */
+const FIRST_STAGING_SIZE = 2 * BLOCK_SIZE;
+
 /**
  * Frames records into chunks and appends them to one file.
  *
@@ -169,7 +172,7 @@ export class ChunkWriter {
     this.file = file;
     this.seed = fileSeed(kind, fileNumber);
     this.stagingSize = Math.max(stagingSize, 2 * BLOCK_SIZE);
-    this.staging = Buffer.allocUnsafeSlow(this.stagingSize);
+    this.staging = Buffer.allocUnsafeSlow(Math.min(this.stagingSize, FIRST_STAGING_SIZE));
     const header = new Uint8Array(sealed ? SEALED_HEADER_PAYLOAD : FILE_HEADER_PAYLOAD);
     for (let i = 0; i < 8; i++) header[i] = kind.magic.charCodeAt(i);
     const version = sealed ? kind.sealedVersion : kind.version;
@@ -362,7 +365,9 @@ export class ChunkWriter {
     const chunks = Math.ceil(total / (BLOCK_SIZE - CHUNK_HEADER_SIZE)) + 2;
     const needed = total + chunks * (CHUNK_HEADER_SIZE + MIN_CHUNK_ROOM);
     if (this.stagedLength + needed <= this.staging.length) return;
-    const grown = Buffer.allocUnsafeSlow(Math.max(this.stagedLength + needed, 2 * this.staging.length));
+    const twice = 2 * this.staging.length;
+    const room = this.staging.length < this.stagingSize ? Math.min(twice, this.stagingSize) : twice;
+    const grown = Buffer.allocUnsafeSlow(Math.max(this.stagedLength + needed, room));
     grown.set(this.staging.subarray(0, this.stagedLength));
     this.staging = grown;
   }
