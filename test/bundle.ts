@@ -3,8 +3,9 @@
  * TypeScript costs a process ten times what its life in a test does.
  */
 
-import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
 import { type BuildOptions, buildSync } from 'esbuild';
 
 /** Where the bundles of this process are. */
@@ -37,8 +38,9 @@ function makeFolder(): string {
   mkdirSync(parent, { recursive: true });
   const folder = mkdtempSync(join(parent, 'rowan-scripts-'));
   process.once('exit', () => rmSync(folder, { recursive: true }));
-  const worker = join(process.cwd(), 'src/store/background/worker.ts');
-  bundle({ entryPoints: [worker] }, join(folder, 'rowan-worker.mjs'));
+  // The one that is published: it takes what the store gives it, whichever bundle that is of.
+  const worker = pathToFileURL(join(process.cwd(), 'dist/rowan-worker.js'));
+  writeFileSync(join(folder, 'rowan-worker.mjs'), `import '${worker}';\n`);
   return folder;
 }
 
