@@ -137,7 +137,7 @@ function fullScanError(spec: QuerySpec, unserved: readonly OtherPath[]): QueryEr
   return new QueryError(
     `find on ${schema.name} would read the whole table "${schema.table.descriptor.name}"` +
       `${where === '' ? '' : ` to find ${where}`}. Give at least the leading key part "${first}"` +
-      `${index === undefined ? '' : `, declare an index, ${index}${why === '' ? '' : ` (${why})`}`}, or allow it with { fullScan: true }.`,
+      `${index === undefined ? '' : `, declare an index, static readonly indexes = { ${index} }${why === '' ? '' : ` (${why})`}`}, or allow it with { fullScan: true }.`,
     {
       code: 'ERR_FULL_SCAN',
       details: {
@@ -167,11 +167,11 @@ function indexToDeclare(schema: EntitySchema, where: readonly Condition[]): stri
   if (names.length === 0) return undefined;
   const parts = names.map((name) => {
     const codec = schema.columnsByProperty.get(name)!.codec.name;
-    return codec === 'text' ? `part('${name}')` : `part('${name}', ${codec})`;
+    return codec === 'text' ? `'${name}'` : `part('${name}', ${codec})`;
   });
   const title = names.map((name) => name.replace(/\W+(\w)/g, (_, head: string) => head.toUpperCase()));
   const words = title.map((name) => name.charAt(0).toUpperCase() + name.slice(1)).join('And');
-  return `@Index('by${words}', [${parts.join(', ')}])`;
+  return `by${words}: index(${parts.join(', ')})`;
 }
 
 /** The plan of one entity as a read plan. */

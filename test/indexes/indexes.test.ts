@@ -163,7 +163,7 @@ describe('an index', () => {
     expect(all.sort()).toEqual(ids(await people.by('spread').find({ status: 'open' }).all()).sort());
     expect(all).toHaveLength(20);
     expect(() => people.find({}).where({ total: 5 }).explain()).toThrow(
-      /declare an index, @Index\('byTotal'/,
+      /declare an index, static readonly indexes = \{ byTotal: index\(part\('total', int32\)\) \}/,
     );
     await expect(people.find({}).where({ views: 3n }).all()).rejects.toMatchObject({ code: 'ERR_FULL_SCAN' });
   });
