@@ -212,6 +212,11 @@ function familyProblems(name: string, options: FamilyOptions): string[] {
 export function familyDescriptor(name: string, options: FamilyOptions = {}): FamilyDescriptor {
   const problems = familyProblems(name, options);
   if (problems.length > 0) throw new SchemaError(problems.join('\n'), problems);
+  return completeFamily(name, options);
+}
+
+/** The family with defaults for omitted options, which were checked before. */
+function completeFamily(name: string, options: FamilyOptions): FamilyDescriptor {
   const given = withoutUndefined(options);
   const ttl = given.ttl === 'FOREVER' || given.ttl === undefined ? FOREVER : given.ttl;
   return Object.freeze({
@@ -271,7 +276,7 @@ export function tableDescriptor(
     name: canonical,
     families: Object.freeze(
       given
-        .map(([family, rest]) => familyDescriptor(family, rest))
+        .map(([family, rest]) => completeFamily(family, rest))
         .sort((a, b) => Buffer.compare(Buffer.from(a.name), Buffer.from(b.name))),
     ),
     configuration: Object.freeze({ ...all.configuration }),
