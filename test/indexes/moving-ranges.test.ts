@@ -6,10 +6,10 @@
 import { afterEach, expect, test } from 'vitest';
 import { toBytes } from '../../src/bytes/index.js';
 import { Database } from '../../src/database.js';
-import { compileSchema } from '../../src/mapper/index.js';
 import { type EmbeddedEngine, openEmbedded } from '../../src/store/engine.js';
 import { MemoryFileSystem, settableClock } from '../../src/testing/index.js';
 import { scaled } from '../proof/scale.js';
+import { schemaOf } from '../proof/stepless.js';
 import { fill, Job, type Jobs, move } from './moving.js';
 
 const engines: EmbeddedEngine[] = [];
@@ -29,7 +29,7 @@ async function opened(at: number): Promise<{ engine: EmbeddedEngine; jobs: Jobs 
     clock,
   });
   engines.push(engine);
-  const db = new Database(compileSchema([Job]), engine, 'create');
+  const db = new Database(schemaOf(Job), engine, 'create');
   await db.ready();
   const jobs = db.repository(Job);
   await fill(jobs, at);

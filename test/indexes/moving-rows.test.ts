@@ -6,13 +6,12 @@
 import { afterAll, expect, test } from 'vitest';
 import { Database } from '../../src/database.js';
 import { ReturnedRows } from '../../src/features/indexes/query/lookup-cursor.js';
-import { compileSchema } from '../../src/mapper/index.js';
 import { type EmbeddedEngine, openEmbedded } from '../../src/store/engine.js';
 import type { Engine, ResultScanner, Table as Rows, Scan } from '../../src/table/index.js';
 import { MemoryFileSystem } from '../../src/testing/index.js';
 import { record } from '../proof/evidence.js';
 import { scaled } from '../proof/scale.js';
-import { stepless } from '../proof/stepless.js';
+import { schemaOf, stepless } from '../proof/stepless.js';
 import { FORMS, fill, Job, type Jobs, move } from './moving.js';
 
 type Who = 'reader' | 'writer';
@@ -150,7 +149,7 @@ async function stage(regionRows: number): Promise<Stage> {
   engines.push(engine);
   const open = async (who: Who): Promise<Database> => {
     const of = taking(stepless(engine), () => turns, who, regionRows);
-    const db = new Database(compileSchema([Job]), of, 'create');
+    const db = new Database(schemaOf(Job), of, 'create');
     await db.ready();
     return db;
   };

@@ -7,6 +7,7 @@ import { expect } from 'vitest';
 import { Database } from '../../src/database.js';
 import { ClosedError } from '../../src/errors.js';
 import { compileSchema } from '../../src/mapper/index.js';
+import type { Schema } from '../../src/schema/index.js';
 import type { EntityClass } from '../../src/schema/types.js';
 import { openEmbedded } from '../../src/store/engine.js';
 import type { Engine, Table } from '../../src/table/index.js';
@@ -55,6 +56,21 @@ export function overriding<T extends object>(target: T, property: keyof T, by: u
       return typeof value === 'function' ? value.bind(of) : value;
     },
   });
+}
+
+const compiled = new Map<EntityClass | undefined, { entities: EntityClass[]; schema: Schema }[]>();
+
+/** The schema of programs that declare these entities, compiled once: they are many, and each lives for a few calls. */
+export function schemaOf(...entities: EntityClass[]): Schema {
+  const known = compiled.get(entities[0]) ?? [];
+  const found = known.find(
+    (each) =>
+      each.entities.length === entities.length && each.entities.every((one, i) => one === entities[i]),
+  );
+  if (found !== undefined) return found.schema;
+  const schema = compileSchema(entities);
+  compiled.set(entities[0], [...known, { entities, schema }]);
+  return schema;
 }
 
 /** A program: a database whose engine can be made to fail. */
@@ -124,7 +140,7 @@ export async function openStepless(
   return {
     async program(...entities) {
       const mortal = new Mortal(ofProgram());
-      const db = new Database(compileSchema(entities), viewOf(mortal.mortal), 'create');
+      const db = new Database(schemaOf(...entities), viewOf(mortal.mortal), 'create');
       await db.ready();
       databases.push(db);
       return { db, mortal };
@@ -132,7 +148,7 @@ export async function openStepless(
     async late(...entities) {
       const mortal = new Mortal(ofProgram());
       const requests = new LateRequests(mortal.mortal);
-      const db = new Database(compileSchema(entities), viewOf(requests.engine), 'create');
+      const db = new Database(schemaOf(...entities), viewOf(requests.engine), 'create');
       await db.ready();
       databases.push(db);
       return { db, mortal, requests };
