@@ -342,7 +342,8 @@ class Run {
     await this.check(false);
     const refused: string[] = [];
     const none = { values: {}, version: undefined, asked: undefined };
-    const removals: Operation[] = model.all(true).map(({ key }) => ({ kind: 'purge', key, ...none }));
+    const kind = declared.features.has('softDelete') ? 'purge' : 'delete';
+    const removals: Operation[] = model.all(true).map(({ key }) => ({ kind, key, ...none }));
     if (declared.source !== undefined)
       for (const ref of ['r1', 'r2'])
         removals.splice(settings.below(removals.length + 1), 0, {
@@ -357,7 +358,7 @@ class Run {
       const way = settings.below(3);
       let outcome: string;
       if (way === 0) outcome = await one(this.db);
-      else if (way === 1 || operation.kind !== 'purge' || declared.features.has('softDelete'))
+      else if (way === 1 || operation.kind !== 'delete')
         outcome = await this.db.transaction(async (tx) => {
           refused.push(await perform(added, declared, repositoriesOf(tx, declared)));
           return one(tx);
@@ -365,7 +366,7 @@ class Run {
       else {
         const done = await repositoriesOf(this.db, declared).main.batch((batch) => {
           addTo(batch, added, declared);
-          addTo(batch, { ...operation, kind: 'delete' }, declared);
+          addTo(batch, operation, declared);
           return batch;
         });
         const [code, removed] = done.map((each) => (each.ok ? 'ok' : each.error.code));
