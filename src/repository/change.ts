@@ -390,6 +390,15 @@ export interface ChangeExecutor {
         options: OperationOptions | undefined,
       ) => Promise<void>)
     | undefined;
+  /** Like `write`, only if the row meets the expectation; false, and nothing is written, where it does not. */
+  readonly writeIf?:
+    | ((
+        row: Uint8Array,
+        mutations: readonly RowMutation[],
+        expected: Expectation,
+        options: OperationOptions | undefined,
+      ) => Promise<boolean>)
+    | undefined;
   /** Applies each change by itself, with an outcome for each. Changes of one row are applied in their order. */
   runAll(changes: readonly Change[], options: OperationOptions | undefined): Promise<ChangeOutcome[]>;
   /** Applies puts that consist of entities' cells only, as `runAll` would. Absent: use `runAll`. */

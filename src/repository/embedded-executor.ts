@@ -3,6 +3,7 @@ import { type ColumnSchema, type EntitySchema, SHADOW_QUALIFIER } from '../schem
 import {
   type AtomicStep,
   CellType,
+  type CheckAndMutateResult,
   type ColumnPuts,
   columnName,
   Delete,
@@ -243,6 +244,7 @@ const TURN = 1024;
 /** The executor of the embedded engine: reading and writing of a change are one step. */
 export class EmbeddedExecutor implements ChangeExecutor {
   readonly write: ChangeExecutor['write'];
+  readonly writeIf: ChangeExecutor['writeIf'];
   readonly putAll: ChangeExecutor['putAll'];
   readonly putPacked: ChangeExecutor['putPacked'];
   readonly insertPacked: ChangeExecutor['insertPacked'];
@@ -258,8 +260,11 @@ export class EmbeddedExecutor implements ChangeExecutor {
     /** The family of the shadows of rows; undefined: they have none. */
     private readonly shadows: string | undefined = undefined,
   ) {
-    if (maintainers.length === 0)
+    if (maintainers.length === 0) {
       this.write = (row, mutations, options) => this.alone(row, mutations, options);
+      this.writeIf = (row, mutations, expected, options) =>
+        this.table.checkAndMutate(checked(row, [expected], mutations), options).then(isSuccess);
+    }
     const { effectsOfNewRow, effectsOfNewRows } = maintainers.length === 1 ? maintainers[0]! : NO_FAST_PATHS;
     // Elsewhere the puts may be kept longer than the call lasts.
     const packed = takesPackedPuts(table);
@@ -423,6 +428,10 @@ function readsOf({ row, reads, markerApart }: Change): Get | undefined {
 }
 
 function noResult(): void {}
+
+function isSuccess({ success }: CheckAndMutateResult): boolean {
+  return success;
+}
 
 const NO_FAST_PATHS: Pick<StepMaintainer, 'effectsOfNewRow' | 'effectsOfNewRows'> = {};
 

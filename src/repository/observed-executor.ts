@@ -26,6 +26,7 @@ import { RowImage } from './row-image.js';
 /** Without observers every call goes to the inner executor unchanged. */
 export class ObservedExecutor implements ChangeExecutor {
   readonly write: ChangeExecutor['write'];
+  readonly writeIf: ChangeExecutor['writeIf'];
   readonly putAll: ChangeExecutor['putAll'];
   readonly putPacked: ChangeExecutor['putPacked'];
   readonly insertPacked: ChangeExecutor['insertPacked'];
@@ -49,6 +50,7 @@ export class ObservedExecutor implements ChangeExecutor {
           : inner.putPacked!(puts, options));
     // While there are observers, callers use `run`, `runAll` and `runAtomic`.
     this.write = inner.write;
+    this.writeIf = inner.writeIf;
     this.insertPacked = inner.insertPacked;
   }
 

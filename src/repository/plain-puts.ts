@@ -1,6 +1,6 @@
 import { ofItem, type RowanError } from '../errors.js';
 import type { ColumnSchema, EntityPacking, EntitySchema } from '../schema/types.js';
-import { isRecord } from '../table/checks.js';
+import { isPlainObject, isRecord } from '../table/checks.js';
 import { type OperationOptions, type Put, takesPackedPuts } from '../table/index.js';
 import type { ChangeOutcome, Expectation } from './change.js';
 import { checkEntity, checkRequired } from './entity-input.js';
@@ -12,17 +12,26 @@ import {
   timestampOf,
   type WriteOptions,
 } from './options.js';
-import type { RepositoryContext } from './row-access.js';
+import { notFound, type RepositoryContext, rowOfKey } from './row-access.js';
 
-/** Fast paths for puts of entities that consist of cells only. They make no change set, and for many entities no object for each cell. */
+/** Fast paths for writes of entities that consist of cells only. They make no change set, and for many entities no object for each cell. */
 
 type Entity = Record<string, unknown>;
 
 export class PlainPuts {
+  /** The columns that one cell each is for, by property. */
+  private readonly settable: ReadonlyMap<string, ColumnSchema>;
+
   constructor(
     private readonly schema: EntitySchema,
     private readonly required: readonly ColumnSchema[],
-  ) {}
+  ) {
+    const parts = new Set(schema.key.parts.map(({ name }) => name));
+    const settable = schema.columns.filter(
+      ({ kind, path, property }) => kind === 'column' && path.length === 1 && !parts.has(property),
+    );
+    this.settable = new Map(settable.map((column) => [column.property, column]));
+  }
 
   /** Puts an entity. Undefined, and nothing is done: it needs a change set. @throws as `many`; the options' errors. */
   one(
@@ -39,6 +48,59 @@ export class PlainPuts {
     const mutations = schema.mapper.toMutations(entity, row, timestampOf(options));
     applyWriteOptions(mutations, options);
     return executor.write(row, mutations, options);
+  }
+
+  /** Inserts an entity. Undefined, and nothing is done: it needs a change set. @throws as `one`. */
+  insertOne(
+    entity: unknown,
+    options: WriteOptions | undefined,
+    { access, executor }: RepositoryContext,
+    absent: Expectation,
+    mismatch: (entity: Entity) => RowanError,
+  ): Promise<void> | undefined {
+    const { schema } = this;
+    if (executor.writeIf === undefined || schema.key.dictionaries !== undefined) return undefined;
+    if (access.operations?.hasListeners) return undefined;
+    checkEntity(schema, entity, 'insert');
+    checkRequired(schema, this.required, entity);
+    const row = rowOfKey(schema, entity, 'insert');
+    const mutations = schema.mapper.toMutations(entity, row, timestampOf(options));
+    applyWriteOptions(mutations, options);
+    return executor.writeIf(row, mutations, absent, options).then((written) => {
+      if (!written) throw mismatch(entity);
+    });
+  }
+
+  /**
+   * Sets columns of an entity that exists. Undefined, and nothing is done: it needs a change set. @throws errors of the key, of codecs and of
+   * the options.
+   */
+  update(
+    key: Readonly<Entity>,
+    patch: unknown,
+    options: WriteOptions | undefined,
+    { access, executor }: RepositoryContext,
+    present: Expectation,
+  ): Promise<void> | undefined {
+    const { schema, settable } = this;
+    if (executor.writeIf === undefined || schema.key.dictionaries !== undefined) return undefined;
+    if (access.operations?.hasListeners || !isPlainObject(patch)) return undefined;
+    // A marker that would be the only cell of its family may be left as it is.
+    let marked = false;
+    for (const name in patch) {
+      const value = patch[name];
+      if (value === undefined) continue;
+      const column = settable.get(name);
+      if (column === undefined || value === null) return undefined;
+      marked ||= column.family === schema.marker!.family;
+    }
+    if (!marked) return undefined;
+    const row = rowOfKey(schema, key, 'update');
+    const mutations = schema.mapper.toMutations(patch, row, timestampOf(options));
+    applyWriteOptions(mutations, options);
+    return executor.writeIf(row, mutations, present, options).then((written) => {
+      if (!written) throw notFound(schema, key, 'update');
+    });
   }
 
   /** Writes the entities. False, and nothing is written: one of them needs a change set. @throws the first failure. */

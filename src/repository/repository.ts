@@ -144,6 +144,11 @@ export class Repository<C extends KeyedClass> extends EntityReader<C> {
    * @throws ConflictError when one with its key exists.
    */
   async insert(entity: InsertInput<C>, options?: WriteOptions): Promise<EntityOf<C>> {
+    const plain = this.compiler.insertPlain(entity, options, this.context);
+    if (plain !== undefined) {
+      await plain;
+      return instanceOf(this.schema, entity as Record<string, unknown>) as EntityOf<C>;
+    }
     const prepared = await this.compiler.prepare(entity, 'insert');
     await this.run(
       this.compile(prepared, () => this.compiler.insert(prepared, options)),
@@ -229,7 +234,17 @@ export class Repository<C extends KeyedClass> extends EntityReader<C> {
    * `@Version` the version is incremented; if the patch names it, it must be the stored one.
    * @throws RowanError `ERR_NOT_FOUND` when there is no such entity; ConflictError on another version.
    */
-  async update(key: KeyOf<C>, patch: Patch<C>, options?: WriteOptions): Promise<void> {
+  update(key: KeyOf<C>, patch: Patch<C>, options?: WriteOptions): Promise<void> {
+    try {
+      return (
+        this.compiler.updatePlain(key, patch, options, this.context) ?? this.updateChange(key, patch, options)
+      );
+    } catch (error) {
+      return Promise.reject(error);
+    }
+  }
+
+  private async updateChange(key: KeyOf<C>, patch: Patch<C>, options?: WriteOptions): Promise<void> {
     const row = await loadRowOfKey(this.schema, key, 'update', false);
     const prepared = await this.compiler.preparePatch(key, patch);
     await this.run(this.compiler.update(row, key, prepared, options), options);

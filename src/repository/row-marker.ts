@@ -16,7 +16,8 @@ export type Existence = 'live' | 'withDeleted';
 export class RowMarker {
   /** The column of `@DeletedAt`. */
   readonly deletedAt: ColumnSchema | undefined;
-  private readonly exists: Expectation;
+  /** That an entity exists, soft-deleted or not. */
+  readonly exists: Expectation;
   private readonly live: readonly Expectation[];
 
   constructor(private readonly schema: EntitySchema) {

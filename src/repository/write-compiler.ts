@@ -111,6 +111,8 @@ export class WriteCompiler {
   /** Properties that the repository sets, and restores when a write fails. */
   private readonly stamped: readonly string[];
   private readonly rowMarker: RowMarker;
+  /** That no entity exists; undefined without a marker. */
+  private readonly absent: Expectation | undefined;
   private readonly afterCommit: AfterCommit;
 
   constructor(
@@ -132,6 +134,7 @@ export class WriteCompiler {
     );
     this.stamped = lifecycle.stamped;
     this.rowMarker = new RowMarker(schema);
+    this.absent = schema.marker && { ...schema.marker, kind: 'absent' };
     this.afterCommit = new AfterCommit(schema, this.lock, deferred);
     const { lock, expiry, required } = this;
     const { deletedAt } = this.rowMarker;
@@ -226,9 +229,29 @@ export class WriteCompiler {
     }
     const row = rowOfKey(schema, entity, 'insert');
     return this.whole('insert', entity, row, undo, this.mutationsOf(entity, row, options), options, {
-      expects: [{ ...schema.marker, kind: 'absent' }],
+      expects: [this.absent!],
       mismatch: () => this.existing(entity),
     });
+  }
+
+  /** Inserts an entity that is cells only. Undefined, and nothing is done: it needs a change set. */
+  insertPlain(
+    entity: unknown,
+    options: WriteOptions | undefined,
+    context: RepositoryContext,
+  ): Promise<void> | undefined {
+    const { absent } = this;
+    return absent && this.plain?.insertOne(entity, options, context, absent, (one) => this.existing(one));
+  }
+
+  /** Sets columns of an entity that is cells only. Undefined, and nothing is done: it needs a change set. */
+  updatePlain(
+    key: Readonly<Entity>,
+    patch: unknown,
+    options: WriteOptions | undefined,
+    context: RepositoryContext,
+  ): Promise<void> | undefined {
+    return this.absent && this.plain?.update(key, patch, options, context, this.rowMarker.exists);
   }
 
   /**
@@ -240,11 +263,10 @@ export class WriteCompiler {
     options: RepositoryBatchOptions,
     context: RepositoryContext,
   ): Promise<ChangeOutcome[] | undefined> {
-    const { marker } = this.schema;
-    if (marker === undefined) return undefined;
-    const absent: Expectation = { ...marker, kind: 'absent' };
-    return this.plain?.insert(entities as readonly Entity[], options, context, absent, (one) =>
-      this.existing(one),
+    const { absent } = this;
+    return (
+      absent &&
+      this.plain?.insert(entities as readonly Entity[], options, context, absent, (one) => this.existing(one))
     );
   }
 

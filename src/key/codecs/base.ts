@@ -1,6 +1,26 @@
 import { RowanError } from '../../errors.js';
 import { describe } from '../../table/checks.js';
 
+/** Up to this length V8 keeps the bytes of an array beside it, which is fast. */
+const ON_HEAP = 64;
+const SLAB_BYTES = 16_384;
+/** Longer copies get a buffer of their own, so that one that is kept does not keep much else. */
+const MAX_SHARED = 1024;
+/** The buffer that copies share: one of its own takes each several times as long. */
+let slab = new Uint8Array(0);
+let slabUsed = 0;
+
+function sharedCopy(source: Uint8Array, length: number): Uint8Array {
+  if (slabUsed + length > slab.length) {
+    slab = new Uint8Array(SLAB_BYTES);
+    slabUsed = 0;
+  }
+  const at = slabUsed;
+  slabUsed += length;
+  slab.set(source.subarray(0, length), at);
+  return new Uint8Array(slab.buffer, at, length);
+}
+
 /**
  * A growing buffer into which keys and values are written. There is one for each layout or module, because writing is
  * never reentrant.
@@ -62,7 +82,8 @@ export class KeyWriter {
   /** A copy of the bytes. */
   copy(): Uint8Array {
     const { length } = this;
-    if (length > 64) return this.buffer.slice(0, length);
+    if (length > MAX_SHARED) return this.buffer.slice(0, length);
+    if (length > ON_HEAP) return sharedCopy(this.buffer, length);
     const out = new Uint8Array(length);
     for (let i = 0; i < length; i++) out[i] = this.buffer[i]!;
     return out;

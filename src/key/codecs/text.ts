@@ -5,11 +5,23 @@ import { BaseCodec, badBytes, badValue, type Framing, type KeyWriter, type Scala
 
 /** Lossless UTF-8: lone surrogates and malformed bytes are errors; nothing is replaced. */
 
+const encoder = new TextEncoder();
+/** From this many characters on, TextEncoder is faster than JavaScript. */
+const LONG = 32;
+const LONE_SURROGATE = /\p{Surrogate}/u;
+
 /** Appends `text` as UTF-8. @throws RowanError `ERR_CODEC` on a lone surrogate. */
 export function writeUtf8(text: string, out: KeyWriter, codec: string): void {
   const count = text.length;
   out.ensure(3 * count);
   const { buffer } = out;
+  if (count >= LONG) {
+    const { written } = encoder.encodeInto(text, buffer.subarray(out.length));
+    // TextEncoder replaces lone surrogates. ASCII has none, and a byte for each character.
+    if (written !== count && LONE_SURROGATE.test(text)) throw loneSurrogate(text, codec);
+    out.length += written;
+    return;
+  }
   let at = out.length;
   for (let i = 0; i < count; i++) {
     let code = text.charCodeAt(i);

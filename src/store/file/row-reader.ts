@@ -20,6 +20,8 @@ const finder = new PlainRowFinder();
  */
 export class RowReader {
   private readonly buffer = new RowBuffer();
+  /** Bytes of parts in the buffer, verified or not. */
+  private filled = 0;
   private block = DataBlock.ofRow(this.buffer.bytes, this.buffer.view);
 
   /**
@@ -50,6 +52,7 @@ export class RowReader {
   read(position: PartPosition, target: SeekKey, hash: number): DataBlock | null | undefined {
     if (!position.toStartOf(target)) return undefined;
     const from = position.payloadAt + position.start;
+    this.filled = 0;
     let length = this.append(position, from, 0);
     this.find(target, from, length, false);
     if (finder.cells === 0) return null;
@@ -67,19 +70,27 @@ export class RowReader {
     return this.holding(start, end, cells);
   }
 
-  /** Reads the part at the position to `length` of the buffer, and verifies it; `from`: the offset of the first part in the file. */
+  /**
+   * Adds the part at the position to the buffer, after `length` bytes, and verifies it; `from`: the offset of the first part in the
+   * file. Its last row may continue in the next part, which is then read with it: two reads cost more than a longer one.
+   */
   private append(position: PartPosition, from: number, length: number): number {
     const { file, meta, cache, buffer } = this;
     const { part } = position;
     const group = position.group!;
     const offset = from + length;
     const count = group.end(part) - position.start;
-    if (offset + count > file.size)
-      throw corruption(file.path, offset, `a part of ${count} bytes does not fit there`);
-    cache.misses++;
-    buffer.reserve(length + count, length);
-    if (file.read(buffer.bytes, length, count, offset) !== count)
-      throw corruption(file.path, offset, 'the file ends too early');
+    if (length + count > this.filled) {
+      const continues = position.left > 0 && !group.startsRow(part + 1);
+      const all = continues ? group.end(part + 1) - position.start : count;
+      if (offset + all > file.size)
+        throw corruption(file.path, offset, `parts of ${all} bytes do not fit there`);
+      cache.misses++;
+      buffer.reserve(length + all, length);
+      if (file.read(buffer.bytes, length, all, offset) !== all)
+        throw corruption(file.path, offset, 'the file ends too early');
+      this.filled = length + all;
+    }
     if (crc32(buffer.bytes, length, count, checksumSeed(meta.fileNo, offset)) !== group.crc(part))
       throw corruption(file.path, offset, 'the checksum of a part of a block does not match');
     return length + count;
