@@ -58,6 +58,18 @@ const BYTES = {
   'bytes of fields for one written to the disk': 'bytes of fields written for one to the disk',
   'bytes of fields for one on the disk': 'bytes of fields for one on the disk',
 };
+const YCSB_LINES = Object.entries(YCSB).map(
+  ([label, title]) => [label, `${title}, *, 1000000 records, not synced`] as const,
+);
+const YCSB_PEERS = [
+  { contestants: 'lmdb / classic-level', insert: 'table', peers: PEERS },
+  {
+    contestants: 'lmdb-fields / classic-level-fields',
+    insert: 'table',
+    peers: PEERS.map((peer) => `${peer}-fields`),
+  },
+  { contestants: 'better-sqlite3 / Drizzle', insert: 'entities', peers: ['better-sqlite3', 'drizzle'] },
+];
 const START = both(inverse(1000, 0), inverse(1000, 0, processor), value(1, memory, 1.048576));
 
 const TABLES: Readonly<Record<string, Grid>> = {
@@ -181,30 +193,31 @@ const TABLES: Readonly<Record<string, Grid>> = {
     ],
     cell: value(2),
   },
+  'ycsb by the clock': {
+    file: 'ycsb',
+    corner: '',
+    lines: YCSB_LINES,
+    columns: YCSB_PEERS.map(({ contestants, insert, peers }) => ({
+      label: `${insert}, x ${contestants}`,
+      insert,
+      cell: times(clock, ...peers),
+    })),
+    cell: value(2),
+  },
   ycsb: {
     file: 'ycsb',
     corner: '',
     lines: [
-      ...Object.entries(YCSB).map(
-        ([label, title]) => [label, `${title}, *, 1000000 records, not synced`] as const,
-      ),
+      ...YCSB_LINES,
       ...Object.entries(BYTES).map(
         ([label, title]) => [label, `${title}, *, 1000000 records, not synced`] as const,
       ),
     ],
-    columns: [
-      { label: 'table, x lmdb / classic-level', insert: 'table', cell: cpuOrRatio(...PEERS) },
-      {
-        label: 'table, x lmdb-fields / classic-level-fields',
-        insert: 'table',
-        cell: cpuOrRatio(...PEERS.map((peer) => `${peer}-fields`)),
-      },
-      {
-        label: 'entities, x better-sqlite3 / Drizzle',
-        insert: 'entities',
-        cell: cpuOrRatio('better-sqlite3', 'drizzle'),
-      },
-    ],
+    columns: YCSB_PEERS.map(({ contestants, insert, peers }) => ({
+      label: `${insert}, x ${contestants}`,
+      insert,
+      cell: cpuOrRatio(...peers),
+    })),
     cell: value(2),
   },
   life: {
