@@ -2,6 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { MemoryFileSystem } from '../../../src/testing/fs/memory-fs.js';
 import { seededRandom } from '../../crash/seeded-random.js';
+import { scaled } from '../../proof/scale.js';
 
 const keep = (keepUnsynced: number, seed = 1) => ({ keepUnsynced, random: seededRandom(seed) });
 
@@ -104,6 +105,55 @@ describe('the disk in memory after a loss of power', () => {
         },
       ),
       { numRuns: 60 },
+    );
+  });
+
+  it('has the bytes of a plain array, read and after a loss of power, also where space was preallocated', async () => {
+    const step = fc.oneof(
+      fc.record({ kind: fc.constant('prepare' as const), length: fc.integer({ min: 0, max: 900 }) }),
+      fc.record({ kind: fc.constant('write' as const), length: fc.integer({ min: 1, max: 300 }) }),
+      fc.record({ kind: fc.constant('truncate' as const), length: fc.nat(1000) }),
+      fc.record({ kind: fc.constantFrom('sync' as const, 'open' as const), length: fc.constant(0) }),
+    );
+    await fc.assert(
+      fc.asyncProperty(fc.array(step, { minLength: 1, maxLength: 20 }), async (steps) => {
+        const files = new MemoryFileSystem();
+        let file = files.create('/a');
+        file.sync();
+        files.syncDirectory('/');
+        let now: number[] = [];
+        let safe: number[] = [];
+        let position = 0;
+        for (const [i, { kind, length }] of steps.entries()) {
+          if (kind === 'prepare') {
+            await file.prepare(length);
+            now.push(...filled(length, 0));
+          } else if (kind === 'write') {
+            file.write(filled(length, i + 1), 0, length);
+            now.splice(position, length, ...filled(length, i + 1));
+            position += length;
+          } else if (kind === 'truncate') {
+            const left = length % (now.length + 1);
+            file.truncate(left);
+            now = now.slice(0, left);
+            position = Math.min(position, left);
+          } else if (kind === 'sync') {
+            file.sync();
+            safe = [...now];
+          } else {
+            file.close();
+            file = files.openAppend('/a');
+            position = now.length;
+          }
+          const read = filled(now.length + 1, 99);
+          expect(file.read(read, 0, read.length, 0)).toBe(now.length);
+          expect([...read]).toEqual([...now, 99]);
+          expect([...files.contents('/a')]).toEqual(now);
+          expect([...bytesOf(files.crash(keep(0)), '/a')]).toEqual(safe);
+          expect([...bytesOf(files.crash(keep(1)), '/a')]).toEqual(now);
+        }
+      }),
+      { numRuns: scaled(60, 600, 6000) },
     );
   });
 
