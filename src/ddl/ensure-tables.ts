@@ -182,6 +182,8 @@ const MEANWHILE: ReadonlySet<string> = new Set([
   'ERR_TABLE_DISABLED',
   'ERR_TABLE_ENABLED',
   'ERR_NAMESPACE_EXISTS',
+  // HBase lists a namespace that is being made before it takes tables of it.
+  'ERR_NAMESPACE_NOT_FOUND',
 ]);
 
 /** Returns whether this call made the change. */

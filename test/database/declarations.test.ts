@@ -10,6 +10,8 @@ import {
   salt,
 } from '../../decorators/index.js';
 import { enumeration, int32, numericEnum, text, uint32 } from '../../src/codec/index.js';
+import { ensureTable } from '../../src/ddl/ensure-tables.js';
+import { RowanError } from '../../src/errors.js';
 import {
   Database,
   type LintEvent,
@@ -398,6 +400,27 @@ function slowly(engine: Engine): Engine {
     },
   });
 }
+
+it('a namespace that another program is making is waited for, where tables in it are refused until it is made', async () => {
+  const engine = await openEmbedded('/memory', { fileSystem, background: 'inline', durability: 'ASYNC_WAL' });
+  await engine.admin.createNamespace('shop');
+  let refusals = 2;
+  // As HBase, which lists a namespace before it takes tables of it.
+  const admin = new Proxy(engine.admin, {
+    get: (target, name) => {
+      const value: unknown = Reflect.get(target, name, target);
+      if (typeof value !== 'function') return value;
+      return async (...args: unknown[]) => {
+        if (name === 'createTable' && refusals-- > 0)
+          throw new RowanError('ERR_NAMESPACE_NOT_FOUND', 'There is no namespace "shop".');
+        return value.apply(target, args) as unknown;
+      };
+    },
+  }) satisfies Admin;
+  expect(await ensureTable(admin, tableDescriptor('shop:orders', { d: {} }))).toBe(true);
+  expect(await engine.admin.tableExists('shop:orders')).toBe(true);
+  await engine.close();
+});
 
 it('programs that start at once make their tables together', async () => {
   const Order = defineEntity({
