@@ -1,7 +1,7 @@
 import { ofItem, type RowanError } from '../errors.js';
 import type { ColumnSchema, EntityPacking, EntitySchema } from '../schema/types.js';
 import { isPlainObject, isRecord } from '../table/checks.js';
-import { type OperationOptions, type Put, takesPackedPuts } from '../table/index.js';
+import { type OperationOptions, type Put, type RowMutation, takesPackedPuts } from '../table/index.js';
 import type { ChangeOutcome, Expectation } from './change.js';
 import { checkEntity, checkRequired } from './entity-input.js';
 import {
@@ -37,36 +37,32 @@ export class PlainPuts {
   one(
     entity: unknown,
     options: WriteOptions | undefined,
-    { access, executor }: RepositoryContext,
+    context: RepositoryContext,
   ): Promise<void> | undefined {
     const { schema } = this;
-    if (executor.write === undefined || schema.key.dictionaries !== undefined) return undefined;
-    if (access.operations?.hasListeners) return undefined;
+    const { write } = context.executor;
+    if (write === undefined || this.needsChange(context)) return undefined;
     checkEntity(schema, entity, 'put');
     checkRequired(schema, this.required, entity);
     const row = schema.mapper.rowOf(entity);
-    const mutations = schema.mapper.toMutations(entity, row, timestampOf(options));
-    applyWriteOptions(mutations, options);
-    return executor.write(row, mutations, options);
+    return write(row, this.mutationsOf(entity, row, options), options);
   }
 
   /** Inserts an entity. Undefined, and nothing is done: it needs a change set. @throws as `one`. */
   insertOne(
     entity: unknown,
     options: WriteOptions | undefined,
-    { access, executor }: RepositoryContext,
+    context: RepositoryContext,
     absent: Expectation,
     mismatch: (entity: Entity) => RowanError,
   ): Promise<void> | undefined {
     const { schema } = this;
-    if (executor.writeIf === undefined || schema.key.dictionaries !== undefined) return undefined;
-    if (access.operations?.hasListeners) return undefined;
+    const { writeIf } = context.executor;
+    if (writeIf === undefined || this.needsChange(context)) return undefined;
     checkEntity(schema, entity, 'insert');
     checkRequired(schema, this.required, entity);
     const row = rowOfKey(schema, entity, 'insert');
-    const mutations = schema.mapper.toMutations(entity, row, timestampOf(options));
-    applyWriteOptions(mutations, options);
-    return executor.writeIf(row, mutations, absent, options).then((written) => {
+    return writeIf(row, this.mutationsOf(entity, row, options), absent, options).then((written) => {
       if (!written) throw mismatch(entity);
     });
   }
@@ -79,12 +75,12 @@ export class PlainPuts {
     key: Readonly<Entity>,
     patch: unknown,
     options: WriteOptions | undefined,
-    { access, executor }: RepositoryContext,
+    context: RepositoryContext,
     present: Expectation,
   ): Promise<void> | undefined {
     const { schema, settable } = this;
-    if (executor.writeIf === undefined || schema.key.dictionaries !== undefined) return undefined;
-    if (access.operations?.hasListeners || !isPlainObject(patch)) return undefined;
+    const { writeIf } = context.executor;
+    if (writeIf === undefined || this.needsChange(context) || !isPlainObject(patch)) return undefined;
     // A marker that would be the only cell of its family may be left as it is.
     let marked = false;
     for (const name in patch) {
@@ -96,11 +92,24 @@ export class PlainPuts {
     }
     if (!marked) return undefined;
     const row = rowOfKey(schema, key, 'update');
-    const mutations = schema.mapper.toMutations(patch, row, timestampOf(options));
-    applyWriteOptions(mutations, options);
-    return executor.writeIf(row, mutations, present, options).then((written) => {
+    return writeIf(row, this.mutationsOf(patch, row, options), present, options).then((written) => {
       if (!written) throw notFound(schema, key, 'update');
     });
+  }
+
+  /** Whether one write needs a change set: for listeners, or for ids of texts in keys. */
+  private needsChange({ access }: RepositoryContext): boolean {
+    return this.schema.key.dictionaries !== undefined || access.operations?.hasListeners === true;
+  }
+
+  private mutationsOf(
+    values: Readonly<Entity>,
+    row: Uint8Array,
+    options: WriteOptions | undefined,
+  ): RowMutation[] {
+    const mutations = this.schema.mapper.toMutations(values, row, timestampOf(options));
+    applyWriteOptions(mutations, options);
+    return mutations;
   }
 
   /** Writes the entities. False, and nothing is written: one of them needs a change set. @throws the first failure. */

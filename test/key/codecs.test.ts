@@ -449,3 +449,27 @@ it('reads ASCII of every length by one call, with generated code and without', (
     for (const read of readers) expect(read(bytes, 1, 1 + length)).toBe(wanted);
   }
 });
+
+it('texts of any length are their UTF-8, or refused for half of a surrogate pair', () => {
+  const unit = fc.oneof(
+    { weight: 40, arbitrary: fc.constantFrom('a', 'z') },
+    { weight: 2, arbitrary: fc.constantFrom('ü', '\u20ac', '\u{1f600}', '\0') },
+    { weight: 1, arbitrary: fc.constantFrom('\ud800', '\udc00') },
+  );
+  const units = fc.array(unit, { maxLength: 90, size: 'max' });
+  fc.assert(
+    fc.property(units, (given) => {
+      const value = given.join('');
+      if (/\p{Surrogate}/u.test(value)) expect(() => text.encode(value)).toThrow(/lone surrogate/);
+      else expect(toHex(text.encode(value))).toBe(Buffer.from(value).toString('hex'));
+    }),
+    { numRuns: 200, examples: [[[...'a'.repeat(40), '\ud800']], [[...'a'.repeat(40)]]] },
+  );
+});
+
+it('encoded values keep their bytes while others are encoded', () => {
+  const lengths = [...Array.from({ length: 300 }, (_, i) => 60 + ((i * 37) % 1100))];
+  const values = lengths.map((length, i) => String.fromCharCode(97 + (i % 26)).repeat(length));
+  const encoded = values.map((value) => text.encode(value));
+  expect(encoded.map((each) => Buffer.from(each).toString())).toEqual(values);
+});

@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync } from 'node:fs';
+import { existsSync, mkdtempSync, readdirSync, readlinkSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
@@ -261,4 +261,30 @@ describe.each(Object.keys(subjects))('file system: %s', (name) => {
     await y.release();
     await expect(files.lock(at('none'))).rejects.toMatchObject({ code: 'ERR_IO' });
   });
+});
+
+it('file system of Node: the space of a removed file is freed, by no descriptor left', async () => {
+  const descriptors = '/proc/self/fd';
+  if (!existsSync(descriptors)) return;
+  const root = mkdtempSync(join(tmpdir(), 'rowan-fs-'));
+  const path = join(root, 'a');
+  const files = new NodeFileSystem();
+  const file = files.create(path);
+  append(file, 'content');
+  file.close();
+  files.unlink(path);
+  expect(files.exists(path)).toBe(false);
+  const held = (): string[] =>
+    readdirSync(descriptors).filter((fd) => {
+      try {
+        return readlinkSync(join(descriptors, fd)).startsWith(path);
+      } catch {
+        return false;
+      }
+    });
+  // The descriptor is closed in another thread.
+  for (let turn = 0; held().length > 0 && turn < 10_000; turn++)
+    await new Promise((resolve) => setImmediate(resolve));
+  expect(held()).toEqual([]);
+  rmSync(root, { recursive: true });
 });
