@@ -158,7 +158,7 @@ const TABLES: Readonly<Record<string, Grid>> = {
     file: 'orm',
     corner: '',
     lines: [
-      ...['insert', 'put', 'putMany beside inserts'].map(
+      ...['insert', 'put'].map(
         (write) => [`${write}, batches of 100, a sync each`, `${write}, batches of 100, fsync each`] as const,
       ),
       ...linesOf(['get by key', 'range of 50, hydrated', 'full read, hydrated']),
@@ -354,9 +354,13 @@ const TABLES: Readonly<Record<string, Grid>> = {
     corner: 'x plain rows',
     lines: [
       ['an index', 'followers: index, *'],
+      ['an eventual index', 'followers: eventual index, *'],
       ['a unique index', 'followers: unique, *'],
+      ['a summary', 'followers: summary, *'],
       ['copies of a column of another entity', 'followers: copies, *'],
       ['recorded changes', 'followers: changes, *'],
+      ['an eventual index, until all is done', 'followers: eventual index, *, settled'],
+      ['a summary, until all is done', 'followers: summary, *, settled'],
     ],
     columns: columnsOf([...CLIENTS, 'putMany of 100']),
     cell: times(clock, 'plain'),
