@@ -60,6 +60,8 @@ export class OpenFeatures {
   private readonly context: FeatureContext;
   /** HBase: runs the maintainers of each entity, by entity name. */
   private readonly followUps = new Map<string, FollowUps>();
+  /** Those that repositories write with, by entity name: repositories made before {@link adopt} keep theirs. */
+  private readonly inUse = new Map<string, Set<FollowUps>>();
 
   constructor(source: FeaturesSource) {
     const { engine, executorOf, onFailure } = source;
@@ -68,7 +70,7 @@ export class OpenFeatures {
       ? new RemoteOutbox({
           engine,
           followUpsOf: (entity) => this.followUps.get(entity),
-          rest: () => Promise.all([...this.followUps.values()].map((followUps) => followUps.rest())),
+          rest: () => Promise.all([...this.inUse.keys()].map((name) => this.rest(name))),
           recover: (settledAfter) =>
             Promise.all([...this.followUps.values()].map((followUps) => followUps.recover(settledAfter))),
           onFailure,
@@ -94,7 +96,7 @@ export class OpenFeatures {
         }
         return undefined;
       },
-      followed: async ({ name }) => this.followUps.get(name)?.rest(),
+      followed: ({ name }) => this.rest(name),
       retire: async (entity) => {
         for (const feature of this.all) await feature.retire?.(entity);
       },
@@ -115,6 +117,11 @@ export class OpenFeatures {
       const maintainers = this.maintainers(entity);
       if (maintainers.length > 0) this.followUps.set(name, this.followUpsWith(entity, maintainers));
     }
+  }
+
+  /** Resolves when the effects of this program's answered writes of an entity are settled. */
+  private async rest(entity: string): Promise<void> {
+    await Promise.all([...(this.inUse.get(entity) ?? [])].map((followUps) => followUps.rest()));
   }
 
   private followUpsWith(schema: EntitySchema, maintainers: readonly RowMaintainer[]): FollowUps {
@@ -210,7 +217,10 @@ export class OpenFeatures {
   intents(entity: EntitySchema): readonly RowIntent[] {
     const followUps = this.followUps.get(entity.name);
     const others = this.all.flatMap((feature) => feature.intent?.(entity) ?? []);
-    return followUps === undefined ? others : [followUps, ...others];
+    if (followUps === undefined) return others;
+    const { name } = entity;
+    this.inUse.set(name, (this.inUse.get(name) ?? new Set()).add(followUps));
+    return [followUps, ...others];
   }
 
   private async keyChanges(entity: EntitySchema): Promise<readonly KeyChange[]> {

@@ -154,6 +154,29 @@ test.each(Object.keys(WRITES))(
   },
 );
 
+const Added = defineEntity({
+  name: 'Added',
+  table: { name: 'added_later', families: { d: {} } },
+  key: [part('id')],
+  columns: (c) => ({ note: c.column('d:n', text).optional() }),
+});
+
+test('figures have the writes of a repository that was made before an entity was added', () =>
+  withStore(async (store) => {
+    const { db } = await store.program(Deal);
+    const deals = db.repository(Deal);
+    await deals.insert(deal('a', 'x'));
+    await db.add(Added);
+    await deals.put(deal('b', 'x'));
+    await deals.update({ id: 'a' }, { shop: 'y' });
+    expect(await db.summary(Deal, 'byShop').find({})).toEqual([
+      { shop: 'x', sales: 1, pieces: 3 },
+      { shop: 'y', sales: 1, pieces: 3 },
+    ]);
+    await deals.delete({ id: 'b' });
+    expect(await db.summary(Deal, 'byShop').get({ shop: 'x' })).toBeNull();
+  }));
+
 const Word = defineEntity({
   name: 'Word',
   table: { name: 'words_behind', families: { d: {} } },
