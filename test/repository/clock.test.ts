@@ -14,6 +14,7 @@ import {
 } from '../../decorators/index.js';
 import { int32, text } from '../../src/codec/index.js';
 import type { Database } from '../../src/database.js';
+import type { Repository } from '../../src/repository/index.js';
 import { openMemory, settableClock } from '../../src/testing/index.js';
 
 @Table({ name: 'sessions', families: { d: {} } })
@@ -123,3 +124,66 @@ test('an entity that a long transaction writes lives from the write on, as a who
   }
   await db.close();
 });
+
+const Call = defineEntity({
+  name: 'Call',
+  table: { name: 'calls', families: { d: {} } },
+  ttl: MINUTE,
+  key: [part('id')],
+  columns: (c) => ({
+    user: c.column('d:u', text).optional(),
+    pages: c.column('d:p', int32).optional(),
+  }),
+  indexes: { byUser: { on: [part('user')], unique: true } },
+  summaries: {
+    byUser: { by: ['user'], figures: { calls: 'count', total: { sum: 'pages' }, most: { max: 'pages' } } },
+  },
+});
+type Calls = Repository<typeof Call>;
+const ENDING: Readonly<Record<string, (calls: Calls, db: Database) => Promise<unknown>>> = {
+  'figures of a group': (_, db) => db.summary(Call, 'byUser').get({ user: 'ann' }),
+  'figures of all groups': (_, db) => db.summary(Call, 'byUser').find({}),
+  update: (calls) => calls.update({ id: 'a' }, { user: 'bob' }),
+  put: (calls) => calls.put({ id: 'a', user: 'bob' }),
+  upsert: (calls) => calls.upsert({ id: 'a', user: 'bob' }, { user: 'bob' }),
+  insert: (calls) => calls.insert({ id: 'b', user: 'ann', pages: 7 }),
+  replace: (calls) => calls.replace({ id: 'a', user: 'bob', pages: 7 }),
+  delete: (calls) => calls.delete({ id: 'a' }),
+  batch: (calls) =>
+    calls.batch((batch) => batch.update({ id: 'a' }, { pages: 7 }).update({ id: 'a' }, { user: 'bob' })),
+};
+
+test.each(Object.entries(ENDING))(
+  'a row that ends during %s is there for all of it, or for none',
+  async (name, work) => {
+    for (let before = 0; before < 30; before++) {
+      let time = 10 * HOUR;
+      let tick = 0;
+      const clock = () => {
+        time += tick;
+        return time;
+      };
+      const db = await openMemory({ entities: [Call], clock });
+      const calls = db.repository(Call);
+      await calls.put({ id: 'a', user: 'ann', pages: 7 });
+      time += MINUTE - before;
+      // Each look at the clock takes a millisecond.
+      tick = 1;
+      const found = await work(calls, db).catch((error: { code?: string }) => error.code);
+      tick = 0;
+      const full = { user: 'ann', calls: 1, total: 7, most: 7 };
+      if (name.startsWith('figures'))
+        expect([null, full, [], [full]], `${before} ms before`).toContainEqual(found);
+      const rows = await calls.find({}, { fullScan: true }).all();
+      expect(await db.summary(Call, 'byUser').find({}), `${before} ms before`).toEqual(
+        rows.map(({ user, pages }) => ({ user, calls: 1, total: pages ?? 0, most: pages ?? null })),
+      );
+      expect(await db.index(Call, 'byUser').verify(), `${before} ms before`).toMatchObject({
+        valid: rows.length,
+        missing: 0,
+        stale: 0,
+      });
+      await db.close();
+    }
+  },
+);

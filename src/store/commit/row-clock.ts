@@ -21,6 +21,8 @@ const MAX_TIME = 2 ** 52 - 1;
 export class RowClock {
   /** The store's time. */
   time = 0;
+  /** What the clock said last: earlier than {@link time} while it was set back. */
+  said = 0;
   /** The timestamp of the last write of rows that are not behind the clock; plus a half if it was a delete. */
   private readonly rows = new Map<string, number>();
   private rowsBytes = 0;
@@ -40,6 +42,7 @@ export class RowClock {
   now(): number {
     const now = this.clock();
     if (!(Number.isSafeInteger(now) && now >= 0 && now <= MAX_TIME)) throw brokenClock(now);
+    this.said = now;
     if (now > this.time) this.advance(now);
     return this.time;
   }

@@ -231,9 +231,12 @@ export class TableWriter {
     const step = new WriteStep(core, this.preparation, state);
     let answer: T;
     try {
-      answer = decide(step);
-      if (answer instanceof Promise) throw stepIsAsync(answer);
-      step.record();
+      answer = core.reads.asOf(core.rowClock.said, () => {
+        const decided = decide(step);
+        if (decided instanceof Promise) throw stepIsAsync(decided);
+        step.record();
+        return decided;
+      });
     } catch (error) {
       core.commits.abort(step.begun, error);
       step.end();

@@ -111,6 +111,8 @@ export interface StepCore extends PreparationCore {
     scanUncommitted(state: TableState, scan: Scan): Result[];
     /** Whether the rows are distinct and certain to have no cells, written by anyone, acknowledged or not. */
     areNew(state: TableState, rows: readonly Uint8Array[]): boolean;
+    /** Runs a step, whose reads all have this time. */
+    asOf<T>(time: number, step: () => T): T;
   };
 }
 

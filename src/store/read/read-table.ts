@@ -40,6 +40,8 @@ import {
 /** The parts of an open store that reads use: the read point, the clock, the open scans, and rows with unacknowledged writes. */
 export class StoreReads implements ScannerCore, RowReaderCore {
   readonly settings: StoreSettings;
+  /** The time of the step that runs in this turn. */
+  private time: number | undefined;
 
   constructor(
     private readonly environment: StoreEnvironment,
@@ -50,7 +52,17 @@ export class StoreReads implements ScannerCore, RowReaderCore {
   }
 
   now(): number {
-    return this.environment.now();
+    return this.time ?? this.environment.now();
+  }
+
+  /** Runs a step, whose reads all have this time: a row that expires meanwhile is there for all of them. */
+  asOf<T>(time: number, step: () => T): T {
+    this.time = time;
+    try {
+      return step();
+    } finally {
+      this.time = undefined;
+    }
   }
 
   /** The families of a region that a read names, in order. */
