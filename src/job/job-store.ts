@@ -5,6 +5,7 @@ import {
   Delete,
   type Engine,
   Get,
+  RECORD_TABLES,
   Scan,
   type Table,
   type TableDescriptor,
@@ -96,7 +97,7 @@ const SPLIT = Buffer.from('split', 'latin1');
 
 /** The table that holds the state of jobs. */
 export function jobTableDescriptor(): TableDescriptor {
-  return tableDescriptor('rowan_jobs', { [FAMILY]: {} });
+  return tableDescriptor(RECORD_TABLES.jobs, { [FAMILY]: {} });
 }
 
 export interface JobHeader {

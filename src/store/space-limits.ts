@@ -1,9 +1,11 @@
 import { type ErrorDetails, RowanError } from '../errors.js';
-import type { RowMutation, RowMutations } from '../table/index.js';
+import { RECORD_TABLES, type RowMutation, type RowMutations } from '../table/index.js';
 import { liveFiles, type VersionState } from './manifest/index.js';
 import type { TableState } from './table-state.js';
 
 const CHECK_EVERY = 16;
+
+const RECORDS: ReadonlySet<string> = new Set(Object.values(RECORD_TABLES));
 
 /** The parts of the store whose bytes are counted. */
 interface CountedStore {
@@ -25,7 +27,7 @@ export interface SpaceChecks {
 /**
  * Refuses writes before the disk is full, as HBase's space quotas with NO_INSERTS do: puts, increments, appends and bulk loads are
  * refused while the store is beyond `maxDiskSize`, or the table beyond its own `rowan.maxDiskSize`. Deletes, flushes and compactions
- * go on, so that there is a way back.
+ * go on, and so do the records of work ({@link RECORD_TABLES}) in a store beyond its limit, so that there is a way back.
  *
  * What counts are sorted files and what is in memory and becomes one; for the store also the log. The figures are taken
  * once in {@link CHECK_EVERY} rows, so a limit may be passed by so many rows, or by one batch; and for every write that would be refused.
@@ -48,7 +50,7 @@ export class SpaceLimits implements SpaceChecks {
   }
 
   checkPut(state: TableState, rows = 1): void {
-    const { limit } = this;
+    const limit = RECORDS.has(state.name) ? undefined : this.limit;
     const { maxDiskSize } = state;
     if (limit === undefined && maxDiskSize === undefined) return;
     const isDue = this.left < rows;

@@ -40,6 +40,9 @@ export function canonicalTableName(name: string): string {
   return namespace === DEFAULT_NAMESPACE ? qualifier : `${namespace}:${qualifier}`;
 }
 
+/** Tables with the records of work, of which some frees space, as dropping an index does: a full store takes writes of them. */
+export const RECORD_TABLES = { jobs: 'rowan_jobs', schema: 'rowan_schema' } as const;
+
 // — Table and family descriptors: HBase's options, names and defaults, checked and frozen.
 
 export const COMPRESSIONS = ['NONE', 'GZ', 'SNAPPY', 'LZ4', 'ZSTD', 'BROTLI', 'LZO'] as const;

@@ -1,12 +1,17 @@
 /** What entities still do in a store that has reached its limit of space: they are read, and they are removed with all that is made of them. */
 
-import { beforeEach, expect, test } from 'vitest';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { beforeEach, expect, onTestFinished, test } from 'vitest';
 import { defineEntity, defineTable, upgrade } from '../../decorators/index.js';
 import { int32, text } from '../../src/codec/index.js';
 import { type Database, open } from '../../src/database.js';
 import { part } from '../../src/key/index.js';
 import type { KeyedClass } from '../../src/schema/entity-types.js';
+import { Put } from '../../src/table/index.js';
 import { MemoryFileSystem } from '../../src/testing/fs/memory-fs.js';
+import { exportTable } from '../../src/tools/index.js';
 
 const Thing = defineEntity({
   name: 'Thing',
@@ -157,5 +162,75 @@ test('a check of a summary, which would be stored, says that there is no space f
     code: SPACE,
     message: expect.stringMatching(/counts all rows .* compact: deletes are still accepted\.$/s),
   });
+  await db.close();
+});
+
+const users = { name: 'users', families: { d: {} } };
+const User = defineEntity({
+  name: 'User',
+  table: defineTable(users),
+  key: [part('id')],
+  columns: (c) => ({ name: c.column('d:n', text) }),
+  indexes: { byName: { on: [part('name')] } },
+});
+const UserByName = defineEntity({
+  name: 'UserByName',
+  table: defineTable({ ...users, name: 'users_by_name' }),
+  key: [part('name'), part('id')],
+  columns: () => ({}),
+  indexes: { byId: { on: [part('id')] } },
+});
+
+/** Opens the store of users, who are in both layouts when it is full. */
+async function fullOfUsers(): Promise<Database> {
+  const disk = new MemoryFileSystem();
+  const options = {
+    path: '/users',
+    fileSystem: disk,
+    entities: [User, UserByName],
+    background: 'inline',
+  } as const;
+  const before = await open(options);
+  await before.repository(User).putMany(IDS.map((id) => ({ id, name: `n${id}` })));
+  const rekey = before.rekey(User, UserByName);
+  await rekey.run();
+  await rekey.cutOver();
+  await before.close();
+  return open({ ...options, maxDiskSize: 1 });
+}
+
+test('the rows of old keys are removed after the store became full', async () => {
+  const db = await fullOfUsers();
+  expect(await db.rekey(User, UserByName).cleanup()).toMatchObject({ state: 'done' });
+  expect(await db.repository(User).find({}, { fullScan: true }).count()).toBe(0);
+  expect(await db.repository(UserByName).find({}, { fullScan: true }).count()).toBe(IDS.length);
+  await expect(db.repository(UserByName).put({ name: 'x', id: 'x' })).rejects.toMatchObject({ code: SPACE });
+  await db.close();
+});
+
+test('an index is dropped, and tables are exported, after the store became full', async () => {
+  const db = await opened(Note, 1);
+  const folder = mkdtempSync(join(tmpdir(), 'rowan-full-'));
+  onTestFinished(() => rmSync(folder, { recursive: true }));
+  expect((await exportTable(db.engine, 'things', folder)).counters).toMatchObject({ rows: IDS.length });
+  expect((await db.index(Thing, 'byColor').drop()).counters).toMatchObject({ removed: IDS.length });
+  expect(db.index(Thing, 'byColor').state).toBe('disabled');
+  await expect(db.index(Thing, 'byColor').build()).rejects.toMatchObject({ code: SPACE });
+  await db.close();
+});
+
+test('records of work that frees space are written in a full store, up to the limit of their own table', async () => {
+  const db = await opened(Note, 1);
+  const folder = mkdtempSync(join(tmpdir(), 'rowan-full-'));
+  onTestFinished(() => rmSync(folder, { recursive: true }));
+  await exportTable(db.engine, 'things', folder);
+  const jobs = db.engine.table('rowan_jobs');
+  await jobs.put(new Put('x').addColumn('j', 'q', 'v'));
+  const descriptor = await db.admin.getDescriptor('rowan_jobs');
+  await db.admin.modifyTable({
+    ...descriptor,
+    configuration: { ...descriptor.configuration, 'rowan.maxDiskSize': '1' },
+  });
+  await expect(jobs.put(new Put('x').addColumn('j', 'q', 'v'))).rejects.toMatchObject({ code: SPACE });
   await db.close();
 });

@@ -1,7 +1,14 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { equalBytes } from '../../bytes/index.js';
 import { RowanError } from '../../errors.js';
-import { Get, Scan, type Table, type TableDescriptor, tableDescriptor } from '../../table/index.js';
+import {
+  Get,
+  RECORD_TABLES,
+  Scan,
+  type Table,
+  type TableDescriptor,
+  tableDescriptor,
+} from '../../table/index.js';
 import { compareAndSet } from '../../table/table.js';
 
 /**
@@ -22,7 +29,7 @@ const MIGRATION = Buffer.from('m', 'latin1');
 export const LOCK_ROW: Uint8Array = Buffer.from('l', 'latin1');
 
 export function controlTableDescriptor(): TableDescriptor {
-  return tableDescriptor('rowan_schema', { [FAMILY]: {} });
+  return tableDescriptor(RECORD_TABLES.schema, { [FAMILY]: {} });
 }
 
 /** A value with its stored bytes, against which the next change is checked. */
