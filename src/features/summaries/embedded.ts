@@ -158,26 +158,50 @@ export class SummaryCount {
 
   /** Subtracts up to `limit` expired rows. @returns whether there may be more. */
   subtractExpired(step: AtomicStep, limit: number): boolean {
+    const { rows, next } = this.expired(step, limit);
+    for (const row of rows) this.applyAll(this.replace(row, undefined, undefined, step), step);
+    return rows.length > 0 && next !== undefined;
+  }
+
+  /** What expired rows still contribute, by group (latin1). `atOnce`: the rows that are read at a time. */
+  left(step: AtomicStep, atOnce: number): ReadonlyMap<string, Amounts> {
+    const groups = new Map<string, Map<string, bigint>>();
+    let from: Uint8Array | undefined;
+    do {
+      const { rows, next } = this.expired(step, atOnce, from);
+      for (const row of rows) {
+        const contribution = this.storedOf(row, step);
+        if (contribution === undefined) continue;
+        const name = toLatin1(contribution.group);
+        groups.set(name, sumOf(groups.get(name), contribution.amounts));
+      }
+      from = next;
+    } while (from !== undefined);
+    return groups;
+  }
+
+  /** Rows that have expired and are not subtracted, of up to `limit` ends after `from`; and where to go on. */
+  private expired(
+    step: AtomicStep,
+    limit: number,
+    from?: Uint8Array,
+  ): { readonly rows: readonly Uint8Array[]; readonly next: Uint8Array | undefined } {
     const { generation, plan } = this;
-    if (!plan.ends) return false;
     const { id } = plan.summary;
+    const { name } = plan.schema.table.descriptor;
+    const scan = new Scan().withStartRow(from ?? endsUpTo(generation, id, 0), from === undefined);
     const ends = step.scan(
-      new Scan()
-        .withStartRow(endsUpTo(generation, id, 0))
-        .withStopRow(endsUpTo(generation, id, step.time + 1))
-        .setLimit(limit),
+      scan.withStopRow(endsUpTo(generation, id, step.time + 1)).setLimit(limit),
       this.table,
     );
-    let subtracted = 0;
-    for (const { row } of ends) {
-      const own = endedRow(row, id);
-      const image = RowImage.of(own, step.read(new Get(own), plan.schema.table.descriptor.name));
+    const rows = ends.map(({ row }) => endedRow(row, id));
+    return {
       // Cells may outlive the time in the marker by the difference of two clocks.
-      if (plan.contributionOf(image) !== undefined) continue;
-      subtracted++;
-      this.applyAll(this.replace(own, undefined, undefined, step), step);
-    }
-    return subtracted > 0 && ends.length === limit;
+      rows: rows.filter(
+        (row) => plan.contributionOf(RowImage.of(row, step.read(new Get(row), name))) === undefined,
+      ),
+      next: ends.length === limit ? ends.at(-1)!.row : undefined,
+    };
   }
 
   applyAll(mutations: readonly RowMutation[], step: AtomicStep): void {
@@ -186,7 +210,7 @@ export class SummaryCount {
 
   /** Adds rows that the count does not include yet. */
   addRows(images: readonly RowImage[], step: AtomicStep): void {
-    const groups = new Map<string, { readonly group: Uint8Array; amounts: Map<string, bigint> }>();
+    const groups = new Map<string, { readonly group: Uint8Array; readonly amounts: Map<string, bigint> }>();
     for (const image of images) {
       const counted = this.expiringOf(image);
       if (counted === undefined) continue;
@@ -194,12 +218,9 @@ export class SummaryCount {
         this.applyAll(this.replace(image.row, undefined, counted, step), step);
         continue;
       }
-      const name = toLatin1(counted.group);
-      const known = groups.get(name);
-      if (known === undefined) groups.set(name, { group: counted.group, amounts: new Map(counted.amounts) });
-      else
-        for (const [qualifier, amount] of counted.amounts)
-          known.amounts.set(qualifier, (known.amounts.get(qualifier) ?? 0n) + amount);
+      const { group, amounts } = counted;
+      const name = toLatin1(group);
+      groups.set(name, { group, amounts: sumOf(groups.get(name)?.amounts, amounts) });
     }
     for (const { group, amounts } of groups.values()) {
       const out: RowMutation[] = [];
@@ -207,4 +228,11 @@ export class SummaryCount {
       this.applyAll(out, step);
     }
   }
+}
+
+/** Adds amounts to a sum, which is new without one. */
+function sumOf(sum: Map<string, bigint> | undefined, amounts: Amounts): Map<string, bigint> {
+  if (sum === undefined) return new Map(amounts);
+  for (const [qualifier, amount] of amounts) sum.set(qualifier, (sum.get(qualifier) ?? 0n) + amount);
+  return sum;
 }

@@ -1,5 +1,5 @@
-import { concatBytes, EMPTY_BYTES, equalBytes } from '../../bytes/index.js';
-import { QueryError } from '../../errors.js';
+import { concatBytes, EMPTY_BYTES, equalBytes, toLatin1 } from '../../bytes/index.js';
+import { isWriteRefused, QueryError } from '../../errors.js';
 import { storedValue } from '../../key/codecs/index.js';
 import type { KeyConditions, KeyRange } from '../../key/types.js';
 import type { ChangeStep } from '../../repository/maintainer.js';
@@ -10,7 +10,7 @@ import type { EntityIndex } from '../indexes/entity-indexes.js';
 import { decodeEntry, ENTRY_QUALIFIER, INDEX_FAMILY } from '../indexes/entry.js';
 import { type IndexAccess, requireActive } from '../indexes/query/access.js';
 import { SummaryCount } from './embedded.js';
-import type { SummaryPlan } from './plan.js';
+import { differenceOf, type SummaryPlan } from './plan.js';
 import { type Amounts, amountsOf, countPrefix, groupOf, groupRow, RowKind, readRecord } from './rows.js';
 
 /** A group with its figures. */
@@ -22,10 +22,20 @@ export interface GroupPosition {
   readonly after: Uint8Array;
 }
 
-/** Expired rows subtracted in one step. */
-const SUBTRACTED_AT_ONCE = 256;
+/** Expired rows looked for at once. */
+const EXPIRED = 256;
 /** Entries tested in one batch for one that its row confirms. */
 const ENTRIES = 16;
+
+/** The count in use. */
+interface CountInUse {
+  /** Its number. */
+  readonly number: number;
+  /** What expired rows still contribute to groups (latin1), where it cannot be subtracted. */
+  readonly left: ReadonlyMap<string, Amounts>;
+}
+
+const NOTHING: CountInUse['left'] = new Map();
 
 /** Reads the figures of a summary: of one group, or of many in their order. */
 export class SummaryReader {
@@ -39,11 +49,9 @@ export class SummaryReader {
   /** Null: the group has no rows. @throws QueryError when the summary is not built; KeyError. */
   get(step: ChangeStep, values: Readonly<Record<string, unknown>>): SummaryRow | null {
     const group = this.plan.encode(values);
-    const count = this.counted(step);
-    const amounts = amountsOf(
-      step.read(new Get(groupRow(count, group)).setFilter(this.sift), this.plan.tableName),
-    );
-    return this.rowOf(step, group, amounts);
+    const { number, left } = this.counted(step);
+    const found = step.read(new Get(groupRow(number, group)).setFilter(this.sift), this.plan.tableName);
+    return this.rowOf(step, group, found, left);
   }
 
   /** A page of groups that satisfy the conditions, from a position on. @throws as `get`. */
@@ -53,17 +61,17 @@ export class SummaryReader {
     limit: number,
     from: GroupPosition | undefined,
   ): { readonly rows: SummaryRow[]; readonly next: GroupPosition | undefined } {
-    const count = this.counted(step);
+    const { number, left } = this.counted(step);
     const { ranges, check } = this.plan.summary.layout.plan(conditions);
     const rows: SummaryRow[] = [];
     for (let at = from?.range ?? 0; at < ranges.length; at++) {
-      const scan = this.scanOf(count, ranges[at]!, at === from?.range ? from.after : undefined);
+      const scan = this.scanOf(number, ranges[at]!, at === from?.range ? from.after : undefined);
       const wanted = limit - rows.length;
       const found = step.scan(scan.setFilter(this.sift).setLimit(wanted), this.plan.tableName);
       for (const result of found) {
         const group = groupOf(result.row);
         if (check !== undefined && !check(group)) continue;
-        const row = this.rowOf(step, group, amountsOf(result));
+        const row = this.rowOf(step, group, result, left);
         if (row !== null) rows.push(row);
       }
       if (found.length === wanted) return { rows, next: { range: at, after: found.at(-1)!.row } };
@@ -71,8 +79,8 @@ export class SummaryReader {
     return { rows, next: undefined };
   }
 
-  /** The number of the count in use, after subtracting expired rows. */
-  private counted(step: ChangeStep): number {
+  /** The count in use, after subtracting expired rows. */
+  private counted(step: ChangeStep): CountInUse {
     const { schema, summary } = this.plan;
     const state = readRecord(step, schema, summary);
     if (state?.active === undefined || state.active === null) {
@@ -87,9 +95,22 @@ export class SummaryReader {
         { details: { entity: schema.name, summary: summary.name } },
       );
     }
-    const count = new SummaryCount(this.plan, state.active);
-    if (this.plan.ends) while (count.subtractExpired(step as AtomicStep, SUBTRACTED_AT_ONCE));
-    return state.active;
+    const number = state.active;
+    return { number, left: this.plan.ends ? this.subtract(number, step as AtomicStep) : NOTHING };
+  }
+
+  /** Subtracts expired rows. @returns what is left, where nothing can be written. */
+  private subtract(number: number, step: AtomicStep): CountInUse['left'] {
+    const count = new SummaryCount(this.plan, number);
+    try {
+      step.attempt(() => {
+        while (count.subtractExpired(step, EXPIRED));
+      });
+      return NOTHING;
+    } catch (error) {
+      if (!isWriteRefused(error)) throw error;
+      return count.left(step, EXPIRED);
+    }
   }
 
   private scanOf(count: number, { start, stop }: KeyRange, after: Uint8Array | undefined): Scan {
@@ -103,7 +124,13 @@ export class SummaryReader {
     );
   }
 
-  private rowOf(step: ChangeStep, group: Uint8Array, amounts: Amounts): SummaryRow | null {
+  private rowOf(
+    step: ChangeStep,
+    group: Uint8Array,
+    found: Result,
+    left: CountInUse['left'],
+  ): SummaryRow | null {
+    const amounts = differenceOf(left.get(toLatin1(group)), amountsOf(found));
     if (this.plan.rowsIn(amounts) <= 0n) return null;
     const { by, figures, layout } = this.plan.summary;
     const values = layout.decode(group);

@@ -131,8 +131,7 @@ export function readingAtOnce(
       apply: ({ table }) => {
         throw new RowanError(
           'ERR_READONLY',
-          `This has to write table "${table}", and nothing can be written here. Do it in a process that can write the store. Figures that still ` +
-            'count expired rows can be read here after that.',
+          `This has to write table "${table}", and nothing can be written here. Do it in a process that can write the store.`,
           { details: { table } },
         );
       },
