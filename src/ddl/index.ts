@@ -49,6 +49,6 @@ export {
   type TableState,
   type UnmanagedSetting,
 } from './plan/types.js';
-export { placeOf, readStamp, type StampedColumn, stampTexts } from './stamp-format.js';
+export { placeOf, type RecordStamp, readStamp, type StampedColumn, stampTexts } from './stamp-format.js';
 export * from './table-stamp.js';
 export { adoptMarkers } from './table-stamp.js';

@@ -1,7 +1,16 @@
 /** Backups of whole tables in a folder: full ones, and incremental ones since the previous backup. */
 
+import { createHash } from 'node:crypto';
 import { readFile, rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import {
+  ControlTable,
+  controlTableDescriptor,
+  type RecordStamp,
+  readStamp,
+  rekeyRow,
+  stampTexts,
+} from '../ddl/index.js';
 import { atFile, InvalidArgumentError } from '../errors.js';
 import { TABLES_OF_COMMITS } from '../features/tables.js';
 import { JobStore, jobTableDescriptor } from '../job/job-store.js';
@@ -27,6 +36,10 @@ export interface BackupEntry {
   /** When it started. The next incremental backup continues from here. */
   readonly begun: number;
   readonly tables: readonly string[];
+  /** Tables that an incremental backup has in full: cells may have been written or removed at earlier timestamps since the last backup. */
+  readonly whole?: readonly string[];
+  /** By table, a digest that the next backup compares; null while its rows are being rewritten. Missing in backups of earlier releases. */
+  readonly layouts?: Readonly<Record<string, string | null>>;
   /** False while it is being written, and if it was interrupted. */
   readonly complete: boolean;
 }
@@ -60,8 +73,9 @@ export interface BackupOutcome {
 
 /**
  * Adds a backup to a folder, or finishes an interrupted one. An incremental backup has every cell and delete marker
- * with a timestamp since the previous backup started, minus one minute. Two kinds of changes appear only in the next
- * full backup: cells written with an older, explicit timestamp, and deletions whose marker a major compaction has
+ * with a timestamp since the previous backup started, minus one minute. It has tables in full that were changed otherwise
+ * since: truncated, restored from a snapshot, altered, or with rows whose columns moved, or whose version or keys changed. Two kinds of changes
+ * appear only in the next full backup: cells written with an older, explicit timestamp, and deletions whose marker a major compaction has
  * already dropped.
  * @throws InvalidArgumentError when there is no full backup to continue from, or the folder has other files; RowanError `ERR_TABLE_NOT_FOUND`.
  */
@@ -81,7 +95,7 @@ export async function backupTables(
   for (const table of entry.tables) {
     const { counters } = await exportTable(source, table, join(folder, entry.name, folderOf(table)), {
       name: toolJobName('backup', entry.name, table),
-      ...(entry.kind === 'full' ? {} : { timeRange: { from: entry.from, to: Number.MAX_SAFE_INTEGER } }),
+      ...(isWhole(entry, table) ? {} : { timeRange: { from: entry.from, to: Number.MAX_SAFE_INTEGER } }),
       run: { ...options.run },
     });
     rows += counters['rows'] ?? 0;
@@ -117,21 +131,70 @@ async function nextEntry(
     options.tables?.map(canonicalTableName) ??
     (await source.admin.listTables()).map(({ name }) => name).filter((name) => name !== own);
   for (const table of tables) await source.admin.getDescriptor(table);
-  const added = incremental ? tables.filter((table) => !last!.tables.includes(table)) : [];
-  if (added.length > 0) {
-    throw new InvalidArgumentError(
-      `The last backup has no table "${added.join('", "')}" to continue from. Make a full one, or name the tables to back up.`,
-    );
-  }
   const number = String(done.length + 1).padStart(4, '0');
+  const layouts = await layoutsOf(source, tables);
+  const before = last?.layouts ?? {};
+  const whole = tables.filter((table) => layouts[table] === null || layouts[table] !== before[table]);
   return {
     name: `${number}-${incremental ? 'incremental' : 'full'}`,
     kind: incremental ? 'incremental' : 'full',
     from: incremental ? Math.max(0, last!.begun - OVERLAP_MS) : 0,
     begun,
     tables,
+    ...(incremental && whole.length > 0 && { whole }),
+    layouts,
     complete: false,
   };
+}
+
+/** The part of a record of a change of keys that matters here. */
+interface KeyChangeRecord {
+  readonly from: string;
+  readonly to: string;
+  readonly state: string;
+  /** Positions of change feeds. */
+  readonly feedsFrom?: string;
+  readonly feedsUntil?: string;
+}
+
+/**
+ * Digests that differ after everything that changes a table at other timestamps than those of the change: upgrades and moves of
+ * columns keep the timestamps of cells, as copies of a change of keys do; a table that is emptied or restored has other regions. Null while rows
+ * are being rewritten.
+ */
+async function layoutsOf(engine: Engine, tables: readonly string[]): Promise<Record<string, string | null>> {
+  const { admin } = engine;
+  const control = controlTableDescriptor().name;
+  const changes = (await admin.tableExists(control))
+    ? (await new ControlTable(engine.table(control)).rekeys<KeyChangeRecord>()).map(({ value }) => value)
+    : [];
+  const layouts: Record<string, string | null> = {};
+  for (const table of tables) {
+    const { families, metadata } = await admin.getDescriptor(table);
+    const stamps = stampTexts(metadata).map(([, text]) => readStamp(text));
+    const known = stamps.filter((stamp) => typeof stamp !== 'string');
+    const own = changes.filter(({ from, to }) =>
+      known.some(({ entity }) => entity === from || entity === to),
+    );
+    const isBeingChanged = own.some(({ state }) => state !== 'done' && state !== 'aborted');
+    const [first] = await admin.getRegions(table);
+    const layout = [families.map(({ name }) => name), Object.entries(metadata).sort(), own, first?.name];
+    layouts[table] =
+      isBeingChanged || known.some(isBeingRewritten)
+        ? null
+        : createHash('sha256').update(JSON.stringify(layout)).digest('hex').slice(0, 16);
+  }
+  return layouts;
+}
+
+/** Whether there may be rows of an earlier version, or values of a property at its former place. */
+function isBeingRewritten({ version, oldest, columns }: RecordStamp): boolean {
+  const properties = columns.flatMap(({ property }) => property ?? []);
+  return oldest < version || new Set(properties).size < properties.length;
+}
+
+function isWhole({ kind, whole }: BackupEntry, table: string): boolean {
+  return kind === 'full' || whole?.includes(table) === true;
 }
 
 export interface RestoreOptions {
@@ -144,7 +207,7 @@ export interface RestoreOptions {
 }
 
 /**
- * Restores the tables of a backup into an engine: the full backup, then each incremental one up to it. Missing tables
+ * Restores the tables of a backup into an engine: each from the last backup up to it that has the table in full, then from the incremental ones since. Missing tables
  * are created; tables with rows are refused.
  * @throws InvalidArgumentError when the folder has no such backup, or a table has rows.
  */
@@ -158,13 +221,15 @@ export async function restoreTables(
   const backup = chain.at(-1)!;
   const elsewhere = engine.commits === undefined || options.tables !== undefined ? [] : TABLES_OF_COMMITS;
   const tables = plan.tables.filter((table) => !elsewhere.includes(table));
+  const chainOf = (table: string): readonly BackupEntry[] =>
+    chain.slice(chain.findLastIndex((entry) => isWhole(entry, table)));
   for (const table of tables) {
-    if (!(await isInProgress(engine, chain, table))) await requireEmpty(engine, table);
+    if (!(await isInProgress(engine, chainOf(table), table))) await requireEmpty(engine, table);
   }
   let rows = 0;
   let cells = 0;
   for (const table of tables) {
-    for (const { name } of chain) {
+    for (const { name } of chainOf(table)) {
       const { counters } = await importTable(engine, join(folder, name, folderOf(table)), {
         table,
         create: true,
@@ -175,7 +240,17 @@ export async function restoreTables(
       cells += counters['cells'] ?? 0;
     }
   }
+  if (elsewhere.length > 0 && tables.includes(controlTableDescriptor().name)) await forgetPositions(engine);
   return { backup, rows, cells };
+}
+
+/** Removes positions of change feeds from the records of changes of keys: they name commits of the other store. */
+async function forgetPositions(engine: Engine): Promise<void> {
+  const control = new ControlTable(engine.table(controlTableDescriptor().name));
+  for (const before of await control.rekeys<KeyChangeRecord>()) {
+    const { feedsFrom: _, feedsUntil: __, ...value } = before.value;
+    await control.change(rekeyRow(value.from, value.to), before, value);
+  }
 }
 
 /** The complete backups of a folder, oldest first. @throws InvalidArgumentError when there is none. */
@@ -285,7 +360,8 @@ function isEntry(entry: BackupEntry): boolean {
     Number.isSafeInteger(entry.begun) &&
     Number.isSafeInteger(entry.from) &&
     Array.isArray(entry.tables) &&
-    entry.tables.every((table) => typeof table === 'string')
+    entry.tables.every((table) => typeof table === 'string') &&
+    (entry.whole === undefined || Array.isArray(entry.whole))
   );
 }
 

@@ -1,4 +1,4 @@
-/** A change of keys in a store whose log is archived: a restore has the copied rows, whatever moment it is of. */
+/** A change of keys in a store whose log is archived, or whose tables are backed up: a restore has the copied rows, whatever moment it is of. */
 
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -9,7 +9,9 @@ import { int32 } from '../../src/codec/index.js';
 import { type Database, type OpenOptions, open } from '../../src/database.js';
 import { part, salt } from '../../src/key/index.js';
 import { restoreStore } from '../../src/store/backup.js';
-import type { EmbeddedEngine } from '../../src/store/engine.js';
+import { type EmbeddedEngine, openEmbedded } from '../../src/store/engine.js';
+import { settableClock } from '../../src/testing/open-memory.js';
+import { backupTables, restoreTables } from '../../src/tools/backup.js';
 
 const thing = (name: string, table: string, salts: number) =>
   defineEntity({
@@ -29,7 +31,7 @@ afterEach(() => rmSync(root, { recursive: true, force: true }));
 
 const opened = (
   path: string,
-  more: Pick<OpenOptions, 'logArchive'> = {},
+  more: Pick<OpenOptions, 'logArchive' | 'clock'> = {},
 ): Promise<Database<EmbeddedEngine>> =>
   open({ path: join(root, path), background: 'inline', entities: [Old, New], ...more });
 
@@ -55,3 +57,33 @@ test.each([1, 2, 3])('restored after %i of its stages, it is finished without a 
   expect(await numbers(restored, Old)).toEqual([]);
   await restored.close();
 });
+
+test.each([0, 1, 2, 3])(
+  'tables that were backed up before it, and after %i of its stages, are restored whole',
+  async (done) => {
+    const rows = Array.from({ length: 50 }, (_, n) => ({ id: `id${n}`, n }));
+    const clock = settableClock();
+    const db = await opened('store', { clock });
+    await db.repository(Old).putMany(rows);
+    const folder = join(root, 'tables');
+    await backupTables(db.engine, folder);
+    for (const stage of STAGES.slice(0, done)) {
+      clock.advance(3_600_000);
+      await db.rekey(Old, New)[stage]();
+      await backupTables(db.engine, folder, { incremental: true });
+    }
+    clock.advance(3_600_000);
+    const [late] = rows.splice(7, 1);
+    await db.repository(done > 1 ? New : Old).delete({ id: late!.id });
+    await backupTables(db.engine, folder, { incremental: true });
+    await db.close();
+    const empty = await openEmbedded(join(root, 'restored'), { background: 'inline', clock });
+    await restoreTables(empty, folder);
+    await empty.close();
+    const restored = await opened('restored', { clock });
+    for (const stage of STAGES.slice(done)) await restored.rekey(Old, New)[stage]();
+    expect(await numbers(restored, New)).toEqual(rows.map(({ n }) => n));
+    expect(await numbers(restored, Old)).toEqual([]);
+    await restored.close();
+  },
+);

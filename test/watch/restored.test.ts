@@ -7,7 +7,7 @@ import { expect, it } from 'vitest';
 import { defineEntity, defineTable } from '../../decorators/index.js';
 import { text } from '../../src/codec/index.js';
 import { open } from '../../src/database.js';
-import { part } from '../../src/key/index.js';
+import { part, salt } from '../../src/key/index.js';
 import { openEmbedded } from '../../src/store/engine.js';
 import { MemoryFileSystem } from '../../src/testing/fs/memory-fs.js';
 import { openMemory } from '../../src/testing/index.js';
@@ -55,4 +55,35 @@ it('a feed of a restored store tells its own changes, each once, and none of the
     }
   }
   expect(feeds.map(({ found }) => found)).toEqual([ids, ids]);
+});
+
+it('a feed of rows whose keys were changed in the other store begins and goes on', async () => {
+  const Salted = defineEntity({
+    name: 'Salted',
+    table: defineTable({ name: 'salted', families: { d: {} } }),
+    key: [salt(4), part('id')],
+    changes: { keep: 3_600_000 },
+    columns: (c) => ({ a: c.column('d:a', text) }),
+  });
+  const folder = await mkdtemp(join(tmpdir(), 'rowan-restored-'));
+  await using first = await openMemory({ entities: [Told, Salted] });
+  for (let i = 0; i < 60; i++) await first.repository(Told).put({ id: `old${i}`, a: 'x' });
+  for (const stage of ['run', 'cutOver', 'cleanup'] as const) await first.rekey(Told, Salted)[stage]();
+  await backupTables(first.engine, folder);
+  const disk = new MemoryFileSystem();
+  const empty = await openEmbedded('/memory', { fileSystem: disk, background: 'inline' });
+  await restoreTables(empty, folder);
+  await empty.close();
+  await rm(folder, { recursive: true });
+
+  await using db = await openMemory({ entities: [Told, Salted], disk });
+  expect(await db.rekey(Told, Salted).status()).toMatchObject({ state: 'done' });
+  const told = db.repository(Salted);
+  await using now = db.watch(Salted);
+  const commits = now[Symbol.asyncIterator]();
+  for (let i = 0; i < 70; i++) {
+    await told.put({ id: `new${i}`, a: 'y' });
+    const { value } = await commits.next();
+    expect(value!.changes.map(({ key }) => key.id)).toEqual([`new${i}`]);
+  }
 });

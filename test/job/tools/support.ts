@@ -14,6 +14,8 @@ interface Stage {
   readonly engine: EmbeddedEngine;
   readonly other: EmbeddedEngine;
   readonly folder: string;
+  /** Lets milliseconds go by in both stores. */
+  later(milliseconds: number): void;
 }
 
 /** The stage of the test that runs: each test of the file that calls this has a new one. */
@@ -33,6 +35,7 @@ export function stageOfEachTest(): Stage {
     get folder() {
       return stage.folder;
     },
+    later: (milliseconds) => stage.later(milliseconds),
   };
 }
 
@@ -47,8 +50,16 @@ export async function onStage(work: (stage: Stage) => Promise<void>): Promise<vo
 }
 
 async function build(): Promise<Stage> {
-  const [{ engine }, { engine: other }] = [await memoryStore(), await memoryStore()];
-  return { engine, other, folder: await mkdtemp(join(tmpdir(), 'rowan-tools-')) };
+  const stores = [await memoryStore(), await memoryStore()] as const;
+  const [{ engine }, { engine: other }] = stores;
+  return {
+    engine,
+    other,
+    folder: await mkdtemp(join(tmpdir(), 'rowan-tools-')),
+    later: (milliseconds) => {
+      for (const store of stores) store.now += milliseconds;
+    },
+  };
 }
 
 async function strike({ engine, other, folder }: Stage): Promise<void> {

@@ -19,6 +19,8 @@ const MINUTE = 60_000;
 /** Where a life is led. */
 export interface LifePlace {
   open(entities: readonly KeyedClass[]): Promise<Database>;
+  /** Is told when deletes may be dropped, and at the end of each release. */
+  backUp?(db: Database): Promise<void>;
   /** Undefined: time passes by itself, and nothing ends within a life. */
   readonly clock: SettableClock | undefined;
   readonly hasTransactions: boolean;
@@ -94,6 +96,7 @@ class Life {
     return {
       hasTypes: random.chance(0.4),
       mayEnd,
+      life: random.chance(0.5) ? 30 * MINUTE : undefined,
       hasSummaries: random.chance(0.6) && (place.countsWhatEnds || !mayEnd),
       marker: random.chance(0.2) ? random.pick(FAMILIES) : undefined,
     };
@@ -112,6 +115,7 @@ class Life {
         await this.check();
         if (this.random.chance(0.4)) await this.settle();
         await this.check();
+        await this.place.backUp?.(this.db);
       } finally {
         await this.db.close();
       }
@@ -193,7 +197,8 @@ class Life {
       else map.set(key, value);
     }
     const now = this.place.clock?.() ?? 0;
-    return { columns: merged, entries: map, end: life === undefined ? known?.end : now + life };
+    const lives = life ?? (known === undefined ? this.release.life : undefined);
+    return { columns: merged, entries: map, end: lives === undefined ? known?.end : now + lives };
   }
 
   private async write(): Promise<void> {
@@ -267,6 +272,7 @@ class Life {
         rows.delete(id);
         return;
       default:
+        await this.place.backUp?.(this.db);
         await this.db.admin.flush(TABLE);
         if (this.random.chance(0.5)) await this.db.admin.majorCompact(TABLE);
         return;

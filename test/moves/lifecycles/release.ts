@@ -35,6 +35,8 @@ export interface LifeOptions {
   /** Whether rows may end by themselves, from some release on. */
   readonly mayEnd: boolean;
   readonly hasSummaries: boolean;
+  /** Milliseconds that new rows live from the release on that lets rows end; undefined: those that a write gives them. */
+  readonly life: number | undefined;
   /** The family that the marker is pinned to from the first release on. */
   readonly marker: string | undefined;
 }
@@ -65,6 +67,11 @@ export class Release {
     for (const name of this.order) this.places.set(name, this.fresh(name));
     this.marker = options.marker;
     this.home = this.marker ?? this.familyOf(this.order[0]!);
+  }
+
+  /** Milliseconds that a new row lives that is given none. */
+  get life(): number | undefined {
+    return this.ends ? this.options.life : undefined;
   }
 
   private familyOf(name: string): string {
@@ -145,6 +152,7 @@ export class Release {
       ...(hasTypes && { recordType: 1 }),
       key: hasTypes ? [recordType(), part('id')] : [part('id')],
       ...(this.marker !== undefined && { marker: this.marker }),
+      ...(this.life !== undefined && { ttl: this.life }),
       ...(this.version > 1 && { schemaVersion: this.version }),
       upgrades: this.upgrades.map(upgradeOf),
       columns: (c: ColumnBuilder<string>) => this.columnsOf(c),
