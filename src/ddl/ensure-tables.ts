@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { AvroRegistry } from '../codec/index.js';
 import { RowanError, SchemaError } from '../errors.js';
-import { avroColumns, type Schema } from '../schema/index.js';
+import { avroColumns, formerAvro, type Schema } from '../schema/index.js';
 import type { TableSchema } from '../schema/types.js';
 import {
   type Admin,
@@ -209,6 +209,7 @@ async function trying(isDone: () => Promise<boolean>, act: () => Promise<void>):
  * @throws SchemaError as {@link checkSchemas}.
  */
 export async function registerSchemas(registry: AvroRegistry, schema: Schema): Promise<void> {
+  for (const { subject, heir } of schema.entities.flatMap(formerAvro)) await registry.loadAll(subject, heir);
   await checkSchemas(registry, schema);
   for (const { subject, codec } of schema.entities.flatMap(avroColumns)) {
     await registry.register(subject, codec.schema, codec.compatibility);
@@ -219,7 +220,8 @@ export async function registerSchemas(registry: AvroRegistry, schema: Schema): P
  * Checks each Avro column's schema against all schemas that the column was written with. Registers none.
  * @throws SchemaError with every incompatibility of every column.
  */
-export async function checkSchemas(registry: AvroRegistry, schema: Schema): Promise<void> {
+export async function checkSchemas(registry: AvroRegistry, schema: Pick<Schema, 'entities'>): Promise<void> {
+  for (const { subject } of schema.entities.flatMap(formerAvro)) await registry.loadAll(subject);
   const columns = schema.entities.flatMap(avroColumns);
   const problems: string[] = [];
   for (const { subject, codec } of columns) {

@@ -1,7 +1,7 @@
 import { schemaTableDescriptor } from '../codec/index.js';
 import { dictionaryTableDescriptor } from '../key/index.js';
 import { outboxDescriptor } from '../repository/index.js';
-import { avroColumns, type Schema } from '../schema/index.js';
+import { avroColumns, formerAvro, type Schema } from '../schema/index.js';
 import type { EntitySchema, TableSchema } from '../schema/types.js';
 import type { TableDescriptor } from '../table/index.js';
 import { CHANGES_TABLE, changesDescriptor } from './changes/table.js';
@@ -15,7 +15,12 @@ type Entities = readonly EntitySchema[];
 /** Each function returns the tables of one kind that these entities need. */
 const TABLES: readonly ((entities: Entities) => readonly TableDescriptor[])[] = [
   (entities) => when(entities, ({ key }) => key.substitutions.length > 0, dictionaryTableDescriptor),
-  (entities) => when(entities, (entity) => avroColumns(entity).length > 0, schemaTableDescriptor),
+  (entities) =>
+    when(
+      entities,
+      (entity) => avroColumns(entity).length + formerAvro(entity).length > 0,
+      schemaTableDescriptor,
+    ),
   (entities) =>
     when(
       entities,
@@ -49,7 +54,7 @@ function beside(
 }
 
 /**
- * `rowan_schemas` where a column holds Avro, `rowan_dictionaries` where a key has a `substitute` part, `rowan_outbox` where
+ * `rowan_schemas` where a column holds, or held, Avro, `rowan_dictionaries` where a key has a `substitute` part, `rowan_outbox` where
  * an entity has copies, rules, summaries, mutual links or computed columns, `rowan_changes` where changes are kept, and the tables of indexes and summaries.
  */
 export function systemTables({ entities }: Pick<Schema, 'entities'>): TableSchema[] {

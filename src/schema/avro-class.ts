@@ -20,7 +20,7 @@ import {
 } from '../codec/index.js';
 import { RowanError } from '../errors.js';
 import { transformer } from './transformer.js';
-import type { EntitySchema } from './types.js';
+import type { EntitySchema, FormerPlace } from './types.js';
 
 /** Compiles classes with `@AvroRecord` to Avro schemas, and the codecs of their columns. */
 
@@ -116,12 +116,49 @@ export function avroSubject(
 
 /** The Avro columns of an entity. */
 export function avroColumns(entity: EntitySchema): AvroColumn[] {
-  const table = entity.table.descriptor.name;
-  return entity.columns.flatMap(({ family, qualifier, codec }) =>
-    codec instanceof AvroCodec
-      ? [{ subject: avroSubject(table, entity.key.recordType, family, qualifier), codec }]
-      : [],
+  return entity.columns.flatMap((column) => avroAt(entity, column));
+}
+
+/** A place with Avro values that an entity reads beside those of its columns. */
+interface FormerAvro {
+  readonly subject: string;
+  /** The subject of the column to which these values are moved unchanged. */
+  readonly heir: string | undefined;
+}
+
+/** The places with Avro values that the upgrades of an entity read, or from which its columns are moved. */
+export function formerAvro(entity: EntitySchema): FormerAvro[] {
+  const read = entity.upgrades.flatMap(({ old }) => old.flatMap((column) => avroAt(entity, column)));
+  return [
+    ...read.map(({ subject }) => ({ subject, heir: undefined })),
+    ...entity.columns.flatMap((column) =>
+      column.was.flatMap((place) =>
+        avroAt(entity, place).map(({ subject }) => ({
+          subject,
+          heir: place.migrate === undefined ? avroAt(entity, column)[0]?.subject : undefined,
+        })),
+      ),
+    ),
+  ];
+}
+
+/** The Avro columns of an entity whose cells are copied to another one with the same columns. */
+export function copiedAvro(from: EntitySchema, to: EntitySchema): FormerAvro[] {
+  return from.columns.flatMap((column) =>
+    avroAt(from, column).map(({ subject }) => {
+      const other = to.columnsByProperty.get(column.property);
+      return { subject, heir: other && avroAt(to, other)[0]?.subject };
+    }),
   );
+}
+
+function avroAt(
+  { table, key }: EntitySchema,
+  { family, qualifier, codec }: Pick<FormerPlace, 'family' | 'qualifier' | 'codec'>,
+): AvroColumn[] {
+  return codec instanceof AvroCodec
+    ? [{ subject: avroSubject(table.descriptor.name, key.recordType, family, qualifier), codec }]
+    : [];
 }
 
 type AnyConstructor = new (...args: never[]) => object;

@@ -7,10 +7,13 @@ import {
   defineEntity,
   defineTable,
   Entity,
+  formerly,
   part,
   RowKey,
   recordType,
+  salt,
   Table,
+  upgrade,
   type Versioned,
   Versions,
 } from '../../decorators/index.js';
@@ -22,6 +25,7 @@ import {
   avroCodec,
   avroSchemaOf,
   fingerprintOf,
+  int32,
   TableSchemaStore,
   text,
 } from '../../src/codec/index.js';
@@ -262,23 +266,24 @@ describe('the schemas of a database', () => {
     db = await openWith(program({ no: avro.string }, 'none'));
   });
 
+  let unique = 0;
+  /** Writes as a program in another process does: its schema is in the store, and not known here. */
+  async function writeElsewhere(id: string): Promise<void> {
+    const schema = avroSchemaOf('Order', { no: avro.int, [`x${unique++}`]: avro.withDefault(avro.int, 9) });
+    const fingerprint = fingerprintOf(schema);
+    const store = new TableSchemaStore(db.engine.table('rowan_schemas'));
+    await store.add('orders#3/d:o', Buffer.from(fingerprint).toString('hex'), JSON.stringify(schema));
+    const body = avsc.Type.forSchema(schema as never).toBuffer({ no: 5, [`x${unique - 1}`]: 1 });
+    const value = concatBytes(Uint8Array.of(0xc3, 0x01), fingerprint, body);
+    const row = db.schema.entities[0]!.key.encode({ id });
+    await db.engine
+      .table('orders')
+      .put(new Put(row).addColumn('d', '_', Uint8Array.of(1)).addColumn('d', 'o', value));
+  }
+
   test('that another program registered meanwhile are loaded by the read that meets them', async () => {
     const orders = await reopenWith(program(withNote));
     await orders.put({ id: 'a', order: { no: 0, note: 'own' } });
-    let unique = 0;
-    /** Writes as a program in another process does: its schema is in the store, and not known here. */
-    const writeElsewhere = async (id: string): Promise<void> => {
-      const schema = avroSchemaOf('Order', { no: avro.int, [`x${unique++}`]: avro.withDefault(avro.int, 9) });
-      const fingerprint = fingerprintOf(schema);
-      const store = new TableSchemaStore(db.engine.table('rowan_schemas'));
-      await store.add('orders#3/d:o', Buffer.from(fingerprint).toString('hex'), JSON.stringify(schema));
-      const body = avsc.Type.forSchema(schema as never).toBuffer({ no: 5, [`x${unique - 1}`]: 1 });
-      const value = concatBytes(Uint8Array.of(0xc3, 0x01), fingerprint, body);
-      const row = db.schema.entities[0]!.key.encode({ id });
-      await db.engine
-        .table('orders')
-        .put(new Put(row).addColumn('d', '_', Uint8Array.of(1)).addColumn('d', 'o', value));
-    };
     const expected = { no: 5, note: null };
     await writeElsewhere('get');
     expect((await orders.get({ id: 'get' }))?.order).toEqual(expected);
@@ -307,6 +312,102 @@ describe('the schemas of a database', () => {
     await writeElsewhere('signal');
     const signal = new AbortController().signal;
     expect((await orders.get({ id: 'signal' }, { signal }))?.order).toEqual(expected);
+  });
+
+  const orderType = avroSchemaOf('Order', withNote);
+  const numberOf = (order: unknown) => (order as { no: number }).no;
+
+  test('of values that upgrades and moves read are loaded by the opening, also where no column holds Avro now', async () => {
+    const upgraded = defineEntity({
+      name: 'Order',
+      table: defineTable({ name: 'orders', families: { d: {} } }),
+      recordType: 3,
+      schemaVersion: 2,
+      key: [part('id'), recordType()],
+      columns: (c) => ({ no: c.column('d:n', int32) }),
+      upgrades: [
+        upgrade(
+          1,
+          { old: (c) => ({ order: c.avro<unknown>('d:o', orderType) }), sets: ['no'] },
+          ({ order }) => ({
+            no: numberOf(order),
+          }),
+        ),
+      ],
+    });
+    const moved = defineEntity({
+      name: 'Order',
+      table: defineTable({ name: 'orders', families: { d: {} } }),
+      recordType: 3,
+      key: [part('id'), recordType()],
+      columns: (c) => ({
+        no: c.column('d:n', int32, { was: [formerly('d:o', avroCodec(orderType), numberOf)] }),
+      }),
+    });
+    for (const target of [upgraded, moved]) {
+      await db.close();
+      await store.dispose();
+      store = openTestStore();
+      db = await openWith(program(withNote));
+      await writeElsewhere('a');
+      await db.close();
+      db = await openWith(target);
+      expect(await db.repository(target).find({}, { fullScan: true }).all()).toMatchObject([{ no: 5 }]);
+      await db.repository(target).update({ id: 'a' }, { no: 6 });
+      expect(await db.repository(target).get({ id: 'a' })).toMatchObject({ no: 6 });
+    }
+  });
+
+  /** Orders with another key, or another column. */
+  const heir = (fields: AvroFields, key: 'id' | 'salted', ...was: 'd:o'[]) =>
+    defineEntity({
+      name: key === 'id' ? 'Order' : 'Salted',
+      table: defineTable({ name: key === 'id' ? 'orders' : 'salted', families: { d: {} } }),
+      recordType: 3,
+      key: key === 'id' ? [part('id'), recordType()] : [salt(2), part('id'), recordType()],
+      columns: (c) => ({
+        order: c.avro<unknown>(
+          key === 'id' ? 'd:q' : 'd:o',
+          avroSchemaOf('Order', fields),
+          was.length > 0 ? { was } : {},
+        ),
+        ...(key === 'id'
+          ? {}
+          : { other: c.avro<unknown>('d:p', avroSchemaOf('Other', { n: avro.int })).optional() }),
+      }),
+    });
+
+  test('go along with values that are moved unchanged', async () => {
+    await reopenWith(program(withNote));
+    await writeElsewhere('a');
+    await db.close();
+    await expect(openWith(heir({ no: avro.string }, 'id', 'd:o'))).rejects.toThrow('int was written');
+    const moved = heir(withNote, 'id', 'd:o');
+    db = await openWith(moved);
+    await db.schema.moveColumns(moved);
+    await db.schema.apply();
+    await db.close();
+    await expect(openWith(heir({ no: avro.string }, 'id'))).rejects.toThrow('int was written');
+    db = await openWith(heir(withNote, 'id'));
+    expect(
+      await new TableSchemaStore(db.engine.table('rowan_schemas')).versions('orders#3/d:q'),
+    ).toHaveLength(2);
+  });
+
+  test('go along with rows whose keys are changed', async () => {
+    const old = program(withNote);
+    await reopenWith(old);
+    await writeElsewhere('a');
+    await db.close();
+    const salted = heir(withNote, 'salted');
+    db = await openWith(old, salted);
+    await db.rekey(old, salted).run();
+    await db.rekey(old, salted).cutOver();
+    await db.rekey(old, salted).cleanup();
+    await db.close();
+    await expect(openWith(heir({ no: avro.string }, 'salted'))).rejects.toThrow('int was written');
+    db = await openWith(salted);
+    expect(await db.repository(salted).get({ id: 'a' })).toMatchObject({ order: { no: 5, note: null } });
   });
 
   test('that nobody registered are named', async () => {

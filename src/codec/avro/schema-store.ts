@@ -121,6 +121,19 @@ export class AvroRegistry {
     return problems;
   }
 
+  /**
+   * Loads the schemas that a subject was written with. `heir`: a subject to which its values are moved or copied, which is then
+   * registered with them too.
+   */
+  async loadAll(subject: string, heir?: string): Promise<void> {
+    const known = heir === undefined ? [] : await this.store.versions(heir);
+    for (const fingerprint of await this.store.versions(subject)) {
+      const schema = await this.schemaOf(fingerprint);
+      if (schema === undefined || heir === undefined || known.includes(fingerprint)) continue;
+      await this.store.add(heir, fingerprint, (await this.store.get(fingerprint))!);
+    }
+  }
+
   /** Whether the subject is registered with exactly this schema. */
   async has(subject: string, schema: AvroSchema): Promise<boolean> {
     return (await this.store.versions(subject)).includes(toHex(fingerprintOf(schema)));

@@ -1,8 +1,11 @@
 /** The handle of a key change (`db.rekey(…)`): `plan` to `cleanup` (docs/rekey.md). */
 
 import { randomUUID } from 'node:crypto';
+import { AvroRegistry, schemaTableDescriptor, TableSchemaStore } from '../../codec/index.js';
+import { checkSchemas } from '../../ddl/index.js';
 import { ConflictError, InvalidArgumentError, RowanError, SchemaError } from '../../errors.js';
 import type { JobRunOptions } from '../../job/index.js';
+import { copiedAvro } from '../../schema/index.js';
 import type { EntitySchema } from '../../schema/types.js';
 import { checkOptions } from '../../table/checks.js';
 import type { Engine } from '../../table/index.js';
@@ -305,6 +308,7 @@ export class Rekey {
           `The keys of ${this.from.name} cannot be changed:\n${problems.join('\n')}`,
           problems,
         );
+      await this.takeSchemas();
       await this.strategy.prepare();
       const { rowsOf } = await import('./jobs/layout-rows.js');
       const there = await rowsOf(this.engine, this.to);
@@ -326,6 +330,16 @@ export class Rekey {
       await forgetJobs({ engine: this.engine, from: this.from, to: this.to, run: begun.run - 2 });
       return begun;
     }
+  }
+
+  /** Has the schemas of Avro values go along with them. @throws SchemaError where the new entity cannot read values of one. */
+  private async takeSchemas(): Promise<void> {
+    const { engine, from, to } = this;
+    const copied = copiedAvro(from, to);
+    if (copied.length === 0) return;
+    const registry = new AvroRegistry(new TableSchemaStore(engine.table(schemaTableDescriptor().name)));
+    for (const { subject, heir } of copied) await registry.loadAll(subject, heir);
+    await checkSchemas(registry, { entities: [to] });
   }
 
   private occupied(there: 'rows' | 'deletes'): ConflictError {
