@@ -94,7 +94,7 @@ export class Expiry {
 
   private endOf(row: RowImage): number | undefined {
     const marker = row.cell(this.marker.family, this.marker.qualifier);
-    return marker && endOf(marker.value, marker.timestamp, this.schema.timeToLive.milliseconds);
+    return marker && endOf(marker);
   }
 
   /** The mutations with their TTL, and the marker that stores the expiry. */
@@ -107,7 +107,7 @@ export class Expiry {
         ? [{ kind: 'absent', family, qualifier }]
         : [{ kind: 'equal', family, qualifier, value: marker.value }];
     const now = life.timestamp ?? this.now();
-    const stored = marker && endOf(marker.value, marker.timestamp, milliseconds);
+    const stored = marker && endOf(marker);
     const ttl = life.own ?? (marker === undefined || renew ? milliseconds : undefined);
     if (marker !== undefined && ttl === undefined) {
       return { mutations: kept(mutations, stored, now, this.marker), seen };
@@ -269,7 +269,7 @@ export class EntryExpiry {
   remaining(needed: readonly ColumnSchema[], cell: CellOf, now: number): number | undefined {
     if (!this.ends) return undefined;
     const ends = needed.map((column) => this.endOfColumn(column, cell, now));
-    const end = Math.min(this.endOfRow(cell, now), ...ends);
+    const end = Math.min(this.endOfRow(cell), ...ends);
     return Number.isFinite(end) ? Math.max(1, end - now) + ENTRY_GRACE : undefined;
   }
 
@@ -277,7 +277,7 @@ export class EntryExpiry {
   remainingOfMarker(cell: CellOf, now: number): number | undefined {
     const { marker } = this.schema;
     if (!this.ends || marker === undefined) return undefined;
-    const end = Math.min(this.endOfRow(cell, now), this.endOfColumn(marker, cell, now));
+    const end = Math.min(this.endOfRow(cell), this.endOfColumn(marker, cell, now));
     return Number.isFinite(end) ? Math.max(1, end - now) + GRACE : undefined;
   }
 
@@ -291,12 +291,11 @@ export class EntryExpiry {
     return found === undefined ? Number.POSITIVE_INFINITY : settled(found.timestamp, now) + lifetime!;
   }
 
-  private endOfRow(cell: CellOf, now: number): number {
+  private endOfRow(cell: CellOf): number {
     const { marker, timeToLive } = this.schema;
     const found =
       timeToLive.lifelong && marker !== undefined ? cell(marker.family, marker.qualifier) : undefined;
-    const end = found && endOf(found.value, settled(found.timestamp, now), undefined);
-    return end ?? Number.POSITIVE_INFINITY;
+    return (found && endOf(found)) ?? Number.POSITIVE_INFINITY;
   }
 }
 

@@ -1,5 +1,6 @@
 import { describe } from '../table/checks.js';
 import { FOREVER, type TableDescriptor } from '../table/descriptor.js';
+import { type Cell, CellWithTtl } from '../table/index.js';
 import type { CollectedEntity } from './collect.js';
 import type { Problems } from './problems.js';
 import { MARKER_VALUE, type Marker } from './types.js';
@@ -30,15 +31,14 @@ export function markerUntil(version: number, end: number | undefined): Uint8Arra
   return new Uint8Array(value);
 }
 
-/** The expiry in a marker (ms). Markers of earlier releases have none: then that of the cell. */
-export function endOf(
-  marker: Uint8Array,
-  timestamp: number,
-  fallback: number | undefined,
-): number | undefined {
-  if (marker.length === 9) return Number(Buffer.from(marker).readBigUInt64BE(1));
-  if (marker.length !== 1 || fallback === undefined) return undefined;
-  return timestamp + fallback;
+/**
+ * The expiry of a row by its marker (ms). Undefined: it does not expire, as a row that was written before its entity declared a TTL.
+ * Markers of earlier releases hold none: then that of the cell.
+ */
+export function endOf(marker: Cell): number | undefined {
+  const { value, timestamp } = marker;
+  if (value.length === 9) return Number(Buffer.from(value).readBigUInt64BE(1));
+  return marker instanceof CellWithTtl ? timestamp + marker.ttl : undefined;
 }
 
 /** The version in a marker. Undefined when Rowan did not write it, or it was read without its value. */

@@ -42,6 +42,16 @@ function entity(name: string, key: readonly KeyElement[], more: object): KeyedCl
       map: c.columns('e:m.', { key: text, value: int32 }),
     }),
     hooks: { beforePut: stamp, beforeUpdate: stamp },
+    indexes: {
+      byX: { on: [part('x')], include: ['hooked'] },
+      byMap: { on: [part('map')], each: 'keys' },
+      some: { on: [part('hooked')], where: { x: { lt: '5' } } },
+      soon: { on: [part('x')], consistency: 'eventual' },
+    },
+    summaries: {
+      perX: { by: ['x'], figures: { rows: 'count', total: { sum: 'n' } } },
+      all: { by: [], figures: { rows: 'count', last: { max: 'x' } } },
+    },
     ...more,
   } as never) as unknown as KeyedClass;
 }
@@ -62,6 +72,21 @@ async function all(things: Any): Promise<string[]> {
       );
     })
     .sort();
+}
+
+/** What is made of the rows of an entity agrees with them. */
+async function checkDerived(db: Opened, of: KeyedClass): Promise<void> {
+  const { name: entity, indexes, summaries } = db.schema.entity(of);
+  for (const { name, eventual } of indexes) {
+    const index = db.index(of, name as never);
+    if (eventual) await index.drain();
+    const found = await index.verify();
+    expect({ entity, name, ...found }).toMatchObject({ missing: 0, stale: 0, extra: 0, pending: 0 });
+  }
+  for (const { name } of summaries) {
+    const found = await db.summary(of, name as never).check();
+    expect({ entity, name, ...found }).toMatchObject({ missing: 0, stale: 0, extra: 0, entries: 0 });
+  }
 }
 
 const code = (error: { code: string }): string => error.code;
@@ -117,10 +142,14 @@ async function round(seed: number): Promise<void> {
   const alike = async (): Promise<void> => {
     expect(await all(db.repository(target)), `seed ${seed}`).toEqual(await all(db.repository(source)));
   };
+  const derived = async (): Promise<void> => {
+    for (const of of [source, target]) await checkDerived(db, of);
+  };
   await writes([source], 25);
   if (random.chance(0.5)) await db.admin.flush('from');
   await Promise.all([db.rekey(source, target).run({ batchRows: 1 }), writes([source], 25)]);
   await alike();
+  await derived();
   for (let turn = 0; turn < 4; turn++) {
     await writes([source, target], 10);
     await alike();
@@ -130,14 +159,17 @@ async function round(seed: number): Promise<void> {
       db = await reopen();
     }
   }
+  await derived();
   // What is left of each life is the same.
   for (let i = 0; i < 6; i++) {
     clock.advance(1000 * i);
     await alike();
   }
+  await derived();
   const left = await all(db.repository(target));
   await db.rekey(source, target).cleanup();
   expect(await all(db.repository(target))).toEqual(left);
+  await derived();
   await db.close();
 }
 

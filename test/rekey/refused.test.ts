@@ -66,6 +66,7 @@ describe('what cannot be', () => {
       { ...salted, columns: (c) => ({ x: c.column('d:x', date).optional() }) },
       /Declare the same @DeletedAt/,
     ],
+    ['a time to live in one alone', { more: { ttl: 1000 } }, salted, /expire as a whole/],
     ['a marker in one alone', { more: { marker: false } }, salted, /marker/],
     [
       'a part made of a column where rows end',

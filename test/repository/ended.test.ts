@@ -1,10 +1,11 @@
 /** Entities that have ended: nothing of them is seen, and nothing that stood below them. */
 
 import { beforeEach, describe, expect, test } from 'vitest';
-import { defineEntity, defineTable } from '../../decorators/index.js';
+import { defineEntity, defineTable, upgrade } from '../../decorators/index.js';
 import { text } from '../../src/codec/index.js';
 import { part } from '../../src/key/index.js';
 import type { Repository } from '../../src/repository/index.js';
+import { MemoryFileSystem } from '../../src/testing/fs/memory-fs.js';
 import { openMemory, type SettableClock, settableClock } from '../../src/testing/open-memory.js';
 import { openStepless } from '../proof/stepless.js';
 
@@ -177,4 +178,60 @@ test('a late write that begins a life leaves what is newer', async () => {
   await leaveRemains(of, 'alive');
   await of.put({ ...key, state: 'late', life: 60_000 }, { timestamp });
   expect(await of.get(key)).toMatchObject({ note: 'old' });
+});
+
+describe('rows from before their entity declared a time to live', () => {
+  const life = 60_000;
+  const aging = (more: object) =>
+    defineEntity({
+      name: 'Aging',
+      table: defineTable({ name: 'aging', families: { d: {} } }),
+      key: [part('id')],
+      columns: (c) => ({ a: c.column('d:a', text), b: c.column('d:b', text).optional() }),
+      indexes: { byB: { on: [part('b')] } },
+      summaries: { perA: { by: ['a'], figures: { rows: 'count' } } },
+      ...more,
+    });
+  const upgrades = [
+    upgrade(1, { old: (c) => ({ b: c.column('d:b', text) }), sets: ['b'] }, ({ b }) => ({ b: `${b}!` })),
+  ];
+
+  test('stay, with what is written to them and what an upgrade makes of them', async () => {
+    const disk = new MemoryFileSystem();
+    const reopened = async (more: object) => {
+      const target = aging(more);
+      const db = await openMemory({ entities: [target], disk, clock });
+      const summary = db.summary(target, 'perA');
+      if ((await summary.state()) !== 'active') await summary.build();
+      if (db.index(target, 'byB').state !== 'active') await db.index(target, 'byB').build();
+      const check = async (b: string, rows: number) => {
+        const all = db.repository(target);
+        expect(await all.get(key)).toEqual({ id: 'x', a: '1', b });
+        expect(await all.by('byB').find({ b }).count()).toBe(1);
+        expect(await all.find({}, { fullScan: true }).count()).toBe(rows);
+        expect(Number((await summary.get({ a: '1' }))?.rows)).toBe(rows);
+      };
+      return { db, target, rows: db.repository(target), check };
+    };
+    const before = await reopened({});
+    await before.rows.put({ ...key, a: '1', b: '1' });
+    await before.db.close();
+    clock.advance(10 * life);
+    const then = await reopened({ ttl: life });
+    await then.check('1', 1);
+    await then.rows.update(key, { b: '2' });
+    await then.rows.put({ id: 'y', a: '1', b: '3' });
+    clock.advance(5000);
+    await then.check('2', 2);
+    clock.advance(life);
+    await then.check('2', 1);
+    await then.db.close();
+    const later = await reopened({ ttl: life, schemaVersion: 2, upgrades });
+    await later.check('2!', 1);
+    await later.db.schema.upgradeRows(later.target);
+    await later.check('2!', 1);
+    clock.advance(2 * life);
+    await later.check('2!', 1);
+    await later.db.close();
+  });
 });

@@ -329,7 +329,7 @@ export class EntityUpgrades {
     const upgraded = this.upgraded(stored);
     if (upgraded === undefined) return [];
     const { marker, read, values } = upgraded;
-    const end = endOf(marker.value, marker.timestamp, this.schema.timeToLive.milliseconds);
+    const end = endOf(marker);
     const puts = new Map<number, Put>();
     const putAt = (time: number): Put => {
       const put =
@@ -360,9 +360,8 @@ export class EntityUpgrades {
   }
 
   /** The marker of the present version. It expires when the row does. */
-  private markerOf({ value, timestamp }: Cell): Uint8Array {
-    const end = value.length === 1 ? undefined : endOf(value, timestamp, undefined);
-    return markerUntil(this.schema.version, end);
+  private markerOf(marker: Cell): Uint8Array {
+    return markerUntil(this.schema.version, endOf(marker));
   }
 
   private upgradesOf(stored: Result): readonly UpgradeSchema[] {

@@ -219,9 +219,9 @@ export class SummaryPlan {
 
   /** The expiry of the row, ms since 1970; 0: it does not expire. */
   endOf(image: RowImage): number {
-    const { marker, timeToLive } = this.schema;
+    const { marker } = this.schema;
     const cell = marker && image.cell(marker.family, marker.qualifier);
-    return (cell && endOf(cell.value, cell.timestamp, timeToLive.milliseconds)) ?? 0;
+    return (cell && endOf(cell)) ?? 0;
   }
 
   private amountsOf(entity: object): Amounts {

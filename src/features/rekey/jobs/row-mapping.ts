@@ -179,6 +179,10 @@ export function mappingProblems(
     problems.push(
       `${source.name} and ${target.name} do not keep deleted rows by the same property, so rows deleted in one would be there in the other. Declare the same @DeletedAt for both.`,
     );
+  if (source.timeToLive.lifelong !== target.timeToLive.lifelong)
+    problems.push(
+      `Rows of only one of ${source.name} and ${target.name} expire as a whole, and copies expire as their rows do: indexes and summaries of the other would keep them. Declare a time to live (\`ttl\`, @Ttl) for both.`,
+    );
   if ((source.marker === undefined) !== (target.marker === undefined))
     problems.push('Only one of them has a row marker. Declare the same `marker` for both.');
   const mapping = [new RowMapping(source, target), new RowMapping(target, source)];
