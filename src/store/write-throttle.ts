@@ -111,19 +111,16 @@ export class WriteThrottle {
   }
 
   /**
-   * Resolves when there is memory again.
+   * Waits while {@link full}. Resolves when it is worth asking again.
    * @throws RowanError `ERR_BUSY` when memory is full and a flush failed, `ERR_READONLY` when the store must be opened again
    *   first, `ERR_ABORTED`.
    */
   async admit(signal: AbortSignal | undefined): Promise<void> {
     const start = this.actions.clock();
-    let forMemory = false;
-    while (this.full) {
-      forMemory ||= this.crowded;
-      if (this.crowded && this.waiting.length === 0) this.flushLargest();
-      await this.wait(signal);
-      throwIfAborted(signal);
-    }
+    const forMemory = this.crowded;
+    if (forMemory && this.waiting.length === 0) this.flushLargest();
+    await this.wait(signal);
+    throwIfAborted(signal);
     if (forMemory) this.actions.onStall(this.actions.clock() - start, this.actions.memstoreBytes());
   }
 

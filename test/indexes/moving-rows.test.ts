@@ -175,7 +175,7 @@ afterAll(async () => {
 function* schedules(reader: number, writer: number): Generator<readonly Who[]> {
   const run = (who: Who, count: number): Who[] => Array.from({ length: count }, () => who);
   for (let a = 0; a <= reader; a += scaled(5, 2, 1)) {
-    for (let b = 1; b <= writer; b += scaled(23, 3, 1)) {
+    for (let b = writer; b > 0; b -= scaled(23, 3, 1)) {
       yield [...run('reader', a), ...run('writer', b), ...run('reader', reader), ...run('writer', writer)];
       if (scaled(true, true, false)) continue;
       for (let c = 1; c < reader - a; c += 2) {

@@ -3,6 +3,7 @@
 import { describe, expect, test } from 'vitest';
 import type { EmbeddedEngine } from '../../../src/store/engine.js';
 import { Cell, CellType, Scan, type Table, tableDescriptor } from '../../../src/table/index.js';
+import { MemoryFileSystem } from '../../../src/testing/fs/memory-fs.js';
 import { scaled } from '../../proof/scale.js';
 import { contents, createTable, memoryStore, put, type TestStore } from './support.js';
 
@@ -68,6 +69,10 @@ async function mergeAll({ admin }: EmbeddedEngine): Promise<void> {
   });
 }
 
+async function turns(count: number): Promise<void> {
+  for (let i = 0; i < count; i++) await new Promise((resolve) => setImmediate(resolve));
+}
+
 async function microtasks(count: number): Promise<void> {
   for (let i = 0; i < count; i++) await null;
 }
@@ -115,6 +120,54 @@ test('of two splits at once each happens', async () => {
   await Promise.all(['r2', 'r6', 'r4'].map((key) => admin.split('t', Buffer.from(key))));
   const starts = (await admin.getRegions('t')).map((region) => Buffer.from(region.startKey).toString());
   expect(starts).toEqual(['', 'r2', 'r4', 'r6']);
+  await store.engine.close();
+});
+
+/** Runs two changes that begin before a sync of either ends; then one sync after the other ends, in their order. */
+async function whileRecorded(
+  first: (engine: EmbeddedEngine) => Promise<unknown>,
+  second: (engine: EmbeddedEngine) => Promise<unknown>,
+): Promise<TestStore> {
+  const held: (() => void)[] = [];
+  let holds = false;
+  const syncDelay = async (): Promise<void> => {
+    if (holds) await new Promise<void>((resolve) => held.push(resolve));
+  };
+  const store = await memoryStore({ fileSystem: new MemoryFileSystem({ syncDelay }) });
+  const table = await createTable(store.engine, FAMILIES);
+  await table.putAll(['r1', 'r4', 'r7'].map((row) => put(row, 'old')));
+  await store.engine.admin.flush('t');
+  holds = true;
+  const one = first(store.engine);
+  await turns(20);
+  const both = Promise.all([one, second(store.engine)]).finally(() => (holds = false));
+  for (; holds; held.shift()?.()) await turns(20);
+  await both;
+  return store;
+}
+
+const split = ({ admin }: EmbeddedEngine) => admin.split('t', Buffer.from('r4'));
+
+test('a split while a family is added: both halves have it', async () => {
+  const adding = ({ admin }: EmbeddedEngine) =>
+    admin.modifyTable(tableDescriptor('t', { ...FAMILIES, h: {} }));
+  const store = await whileRecorded(adding, split);
+  const table = store.engine.table('t');
+  await table.putAll([put('r2', 'new', 'h'), put('r5', 'new', 'h')]);
+  const all = ['r1 f:q=old', 'r2 h:q=new', 'r4 f:q=old', 'r5 h:q=new', 'r7 f:q=old'];
+  expect(await contents(table)).toEqual(all);
+  await store.engine.close();
+});
+
+test('a bulk load while a region is split: both halves have it', async () => {
+  const cell = (row: string) =>
+    new Cell(Buffer.from(row), 'f', Buffer.from('q'), 5, CellType.Put, Buffer.from('bulk'));
+  const loading = (engine: EmbeddedEngine) => engine.bulkLoad('t', [cell('r2'), cell('r5')]);
+  const store = await whileRecorded(split, loading);
+  const all = ['r1 f:q=old', 'r2 f:q=bulk', 'r4 f:q=old', 'r5 f:q=bulk', 'r7 f:q=old'];
+  expect(await contents(store.engine.table('t'))).toEqual(all);
+  await store.reopen();
+  expect(await contents(store.engine.table('t'))).toEqual(all);
   await store.engine.close();
 });
 
