@@ -1,4 +1,4 @@
-import { EMPTY_BYTES, equalBytes } from '../bytes/index.js';
+import { EMPTY_BYTES, equalBytes, toLatin1 } from '../bytes/index.js';
 import { RowanError } from '../errors.js';
 import type { EntityLifecycle, EntitySchema, Marker } from '../schema/types.js';
 import {
@@ -278,6 +278,21 @@ export function checked(
   }
 }
 
+/**
+ * Applies the mutations in one step if the row meets the expectations. @returns undefined, and nothing is written, where it does not.
+ */
+export async function applyIf(
+  table: Table,
+  row: Uint8Array,
+  expectations: readonly Expectation[],
+  mutations: readonly RowMutation[],
+  options: OperationOptions | undefined,
+): Promise<Result | undefined> {
+  if (expectations.length === 0) return applyAction(table, asAction(row, mutations), options);
+  const { success, result } = await table.checkAndMutate(checked(row, expectations, mutations), options);
+  return success ? (result ?? Result.EMPTY) : undefined;
+}
+
 /** Two absences on a row that may be missing are no filter. The first is on the marker, and implies the second. */
 function withoutImplied(expectations: readonly Expectation[]): readonly Expectation[] {
   return expectations.every(({ kind }) => kind === 'absent') ? expectations.slice(0, 1) : expectations;
@@ -367,6 +382,29 @@ export class AfterCommit {
 }
 
 // — Executors apply change sets. One interface, because engines differ in what one atomic step is.
+
+/**
+ * Chunks of the changes in their order, each of distinct rows. @param fits whether a chunk, which has a change already, may have the
+ * next one too.
+ */
+export function* chunksOf(
+  changes: readonly Change[],
+  fits: (chunk: readonly Change[], next: Change) => boolean,
+): Generator<Change[]> {
+  let chunk: Change[] = [];
+  const rows = new Set<string>();
+  for (const change of changes) {
+    const row = toLatin1(change.row);
+    if (chunk.length > 0 && (rows.has(row) || !fits(chunk, change))) {
+      yield chunk;
+      chunk = [];
+      rows.clear();
+    }
+    chunk.push(change);
+    rows.add(row);
+  }
+  if (chunk.length > 0) yield chunk;
+}
 
 /** The outcome of one change of several. */
 export type ChangeOutcome =

@@ -151,8 +151,8 @@ export class Contexts {
     const isRemote = !('atomic' in access.table);
     const intents = isRemote ? source.intents(schema) : [];
     if (isRemote && (indexing !== undefined || intents.length > 0)) {
-      const entriesOf = (driver: IntentDriver) => source.entries(schema, driver);
-      const rows = new IntentDriver(
+      const entriesOf = (own: IntentDriver) => source.entries(schema, own);
+      const driver = new IntentDriver(
         access.table,
         schema,
         shared.now,
@@ -161,14 +161,14 @@ export class Contexts {
         source.transaction,
         (changes) => source.onRestart(changes),
       );
-      const { entries } = rows;
-      const gate = this.lockOf(access.table.name);
+      const { entries } = driver;
+      const rowLock = this.lockOf(access.table.name);
       return {
         access:
           indexing === undefined || entries === undefined
             ? access
             : { ...access, indexing: { ...indexing, repair: entries.readRepair } },
-        executor: new IntentExecutor(rows, gate, new RemoteExecutor(access.table, gate)),
+        executor: new IntentExecutor(driver, rowLock, new RemoteExecutor(access.table, rowLock)),
         putsAlone: false,
         ...shared,
       };
@@ -207,14 +207,14 @@ export class Contexts {
 
   /** Resolves when the background work of answered writes has ended. */
   async rest(): Promise<void> {
-    await Promise.all([...this.locks.values()].map((gate) => gate.rest()));
+    await Promise.all([...this.locks.values()].map((lock) => lock.rest()));
   }
 
   /** The row lock of a table. */
   private lockOf(name: string): RowLock {
-    const gate = this.locks.get(name) ?? new RowLock();
-    this.locks.set(name, gate);
-    return gate;
+    const lock = this.locks.get(name) ?? new RowLock();
+    this.locks.set(name, lock);
+    return lock;
   }
 
   /** The maintainers of an entity's rows, the same at each call. */

@@ -11,7 +11,7 @@ export type { IndexFinder } from './by-index.js';
 export type { ChangeExecutor } from './change.js';
 export { type ChangeOperation, type Deferred, type Ending, runEnding } from './change.js';
 export { ConditionalWrite } from './conditional.js';
-export { EmbeddedExecutor, MAX_EFFECTS, StepDriver } from './embedded-executor.js';
+export { EmbeddedExecutor } from './embedded-executor.js';
 export { EntryExpiry } from './expiry.js';
 export type { HistoryOptions } from './history.js';
 export type {
@@ -73,6 +73,7 @@ export {
   Sequences,
   sequenceTableDescriptor,
 } from './sequence.js';
+export { MAX_EFFECTS, StepDriver } from './step-driver.js';
 export {
   type ScatteredBatch,
   type ScatteredReader,

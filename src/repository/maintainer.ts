@@ -9,10 +9,11 @@ import { UnsupportedError } from '../errors.js';
 import type { ColumnSchema, EntitySchema } from '../schema/types.js';
 import {
   type ColumnPuts,
+  Delete,
   type Get,
   LATEST_TIMESTAMP,
   type PackedPuts,
-  type Put,
+  Put,
   type Result,
   type RowMutation,
   type Scan,
@@ -51,6 +52,27 @@ export interface OwnColumn {
   readonly value: Uint8Array | undefined;
   /** The TTL of the cell, ms, unless the change sets one. Undefined: without end. */
   readonly ttl?: number | undefined;
+}
+
+/** Mutations that set and delete columns of a row. */
+export function columnMutations(
+  row: Uint8Array,
+  columns: readonly OwnColumn[],
+  ttl: number | undefined,
+): RowMutation[] {
+  let put: Put | undefined;
+  let del: Delete | undefined;
+  for (const { family, qualifier, value } of columns) {
+    if (value === undefined) {
+      del ??= new Delete(row);
+      del.addColumns(family, qualifier);
+    } else {
+      put ??= new Put(row).setTtl(ttl);
+      put.addColumn(family, qualifier, value);
+    }
+  }
+  if (put === undefined) return del === undefined ? [] : [del];
+  return del === undefined ? [put] : [put, del];
 }
 
 /** A mutation of another row, applied with the change or not at all. */

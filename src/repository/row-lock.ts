@@ -43,6 +43,16 @@ export async function nextMillisecond(since = performance.now()): Promise<void> 
   while (!isOver()) await turn();
 }
 
+/** The most attempts of a change whose rows are written, or whose unique values are claimed, by other programs at the same time. */
+export const ROW_ATTEMPTS = 64;
+/** The longest pause between two of them, ms. */
+const LONGEST_PAUSE = 100;
+
+/** Waits before an attempt after the first: at random, and longer each time, so that programs which disturb each other meet less often. */
+export async function pauseBefore(attempt: number): Promise<void> {
+  await sleep(Math.random() * Math.min(LONGEST_PAUSE, 2 ** attempt));
+}
+
 /**
  * Orders the writes of each row in this process: writers of a row run together or one alone ({@link RowUse}), in the order in which they
  * came. A delete keeps its row for a millisecond after its answer, so that no later put of this process is hidden by it. So does an

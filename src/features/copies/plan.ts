@@ -1,7 +1,11 @@
 import { equalBytes, startsWithBytes } from '../../bytes/index.js';
-import { columnMutations } from '../../repository/embedded-executor.js';
 import { Expiry } from '../../repository/expiry.js';
-import type { ChangeStep, EntityChange, OwnColumn } from '../../repository/maintainer.js';
+import {
+  type ChangeStep,
+  columnMutations,
+  type EntityChange,
+  type OwnColumn,
+} from '../../repository/maintainer.js';
 import { differ, RowImage } from '../../repository/row-image.js';
 import type { ColumnSchema, CopySchema, EntitySchema } from '../../schema/types.js';
 import { Get } from '../../table/index.js';

@@ -1,8 +1,8 @@
 import { compareBytes, equalBytes } from '../../bytes/index.js';
-import { columnMutations } from '../../repository/embedded-executor.js';
 import {
   type ChangeImage,
   type ChangeStep,
+  columnMutations,
   type Effect,
   type MaintainerContext,
   type OwnColumn,

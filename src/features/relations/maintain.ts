@@ -1,7 +1,6 @@
 import { equalBytes } from '../../bytes/index.js';
 import { QueryError, RowanError } from '../../errors.js';
 import type { IndexState } from '../../query/access.js';
-import { MAX_EFFECTS } from '../../repository/embedded-executor.js';
 import { Expiry } from '../../repository/expiry.js';
 import {
   type ChangeImage,
@@ -16,6 +15,7 @@ import {
 import { keyText } from '../../repository/row-access.js';
 import { differ, RowImage } from '../../repository/row-image.js';
 import { RowMarker } from '../../repository/row-marker.js';
+import { MAX_EFFECTS } from '../../repository/step-driver.js';
 import { VersionLock } from '../../repository/version-lock.js';
 import type { ColumnSchema, EntitySchema, IndexSchema, ReferenceRule } from '../../schema/types.js';
 import { Delete, Get, type RowMutation } from '../../table/index.js';

@@ -1,10 +1,9 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { EMPTY_BYTES, equalBytes, toLatin1 } from '../../bytes/index.js';
 import { ConflictError, RowanError } from '../../errors.js';
 import type { WrittenRow } from '../../repository/maintainer.js';
 import { newToken, WRITE_WINDOW } from '../../repository/remote/row-work.js';
 import { RowImage } from '../../repository/row-image.js';
-import { nextMillisecond } from '../../repository/row-lock.js';
+import { nextMillisecond, pauseBefore, ROW_ATTEMPTS } from '../../repository/row-lock.js';
 import {
   type BatchAction,
   type BatchOutcome,
@@ -45,10 +44,6 @@ import { AMOUNTS, getTokens, incrementOnce, isRefused, refuseToken, TokenExpiry 
 
 /** Rows that are updated one by one at the same time. */
 const APART = 32;
-/** The most attempts on a row that others change, or whose transfer others are about to finish. */
-const ATTEMPTS = 64;
-/** The longest pause between two attempts, ms. */
-const LONGEST_WAIT = 100;
 
 /** The parts of a database that it uses. */
 interface RemoteCountSource {
@@ -125,8 +120,8 @@ export class RemoteCount {
   /** Updates the state; `next` is called again if others have updated it meanwhile. @throws ConflictError. */
   async changeRecord(next: (state: SummaryRecord | undefined) => SummaryRecord): Promise<SummaryRecord> {
     const { id, name } = this.plan.summary;
-    for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
-      if (attempt > 0) await sleep(Math.random() * Math.min(LONGEST_WAIT, 2 ** attempt));
+    for (let attempt = 0; attempt < ROW_ATTEMPTS; attempt++) {
+      if (attempt > 0) await pauseBefore(attempt);
       const found = await this.table.get(new Get(stateRow(id)));
       const before = parseRecord(found);
       const state =
@@ -143,7 +138,7 @@ export class RemoteCount {
       if ((await this.table.checkAndMutate(check)).success) return state;
     }
     throw new ConflictError(
-      `Other processes changed the state of the summary "${name}" at each of ${ATTEMPTS} attempts. Try again later.`,
+      `Other processes changed the state of the summary "${name}" at each of ${ROW_ATTEMPTS} attempts. Try again later.`,
       { retryable: true },
     );
   }
@@ -235,9 +230,9 @@ export class RemoteCount {
     ended: Uint8Array = EMPTY_BYTES,
   ): Promise<boolean> {
     await this.closings.get(toLatin1(contributionRow(generation, this.plan.summary.id, row)));
-    for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
+    for (let attempt = 0; attempt < ROW_ATTEMPTS; attempt++) {
       // At once after a transfer of its own, which nearly always leaves both in agreement.
-      if (attempt > 1) await sleep(Math.random() * Math.min(LONGEST_WAIT, 2 ** attempt));
+      if (attempt > 1) await pauseBefore(attempt);
       const found = attempt === 0 && first !== undefined ? first : this.look(row, generation);
       const { stored, is } = await found;
       if (stored?.transfer === undefined && isSameContribution(stored?.is, is)) return true;

@@ -8,8 +8,15 @@ import { equalBytes, toLatin1 } from '../../bytes/index.js';
 import { isWriteRefused, RowanError } from '../../errors.js';
 import type { EntitySchema } from '../../schema/types.js';
 import { CellType, Delete, Put, type RowMutation, type Table } from '../../table/index.js';
-import { columnMutations } from '../embedded-executor.js';
-import type { ChangeImage, OwnColumn, RowMaintainer, Share, StepReading, WrittenRow } from '../maintainer.js';
+import {
+  type ChangeImage,
+  columnMutations,
+  type OwnColumn,
+  type RowMaintainer,
+  type Share,
+  type StepReading,
+  type WrittenRow,
+} from '../maintainer.js';
 import type { WholeCall } from '../options.js';
 import { intentRow, putIntent, removeIntents } from '../outbox.js';
 import { BackgroundBatches, GATHERED } from './background-batches.js';

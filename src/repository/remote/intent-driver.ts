@@ -10,8 +10,6 @@
  * readers check against the row (docs/indexes-internals.md).
  */
 
-import { setTimeout as sleep } from 'node:timers/promises';
-import { toLatin1 } from '../../bytes/index.js';
 import { ConflictError, RowanError } from '../../errors.js';
 import type { EntitySchema } from '../../schema/types.js';
 import {
@@ -26,6 +24,7 @@ import {
   type ChangeExecutor,
   type ChangeOutcome,
   checked,
+  chunksOf,
   deleteOutlived,
   type Expectation,
   getIf,
@@ -36,7 +35,7 @@ import {
 import { refuseUnfollowed } from '../maintainer.js';
 import { WholeCall } from '../options.js';
 import { areNewest, differ, RowImage, withoutIdleDeletes } from '../row-image.js';
-import { nextMillisecond, type RowLock } from '../row-lock.js';
+import { nextMillisecond, pauseBefore, ROW_ATTEMPTS, type RowLock } from '../row-lock.js';
 import type { RemoteExecutor } from './remote-executor.js';
 import {
   allEnded,
@@ -47,11 +46,6 @@ import {
   RowWork,
   WRITE_WINDOW,
 } from './row-work.js';
-
-/** Attempts of a change whose row is written, or whose unique values are claimed, by others at the same time. */
-const ATTEMPTS = 64;
-/** The longest wait between two attempts, ms. */
-const LONGEST_WAIT = 100;
 
 /** What an entity without entries has, for messages. */
 const FOLLOWED = 'recorded changes, copies, referential rules or summaries about it';
@@ -117,11 +111,13 @@ export class IntentDriver<Entries extends RowEntries | undefined = RowEntries | 
    * its entries brought in line.
    */
   async drive(works: readonly RowWork[], call: WholeCall): Promise<void> {
-    for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
+    for (let attempt = 0; attempt < ROW_ATTEMPTS; attempt++) {
       const open = works.filter(({ isDone }) => !isDone);
       if (open.length === 0) return;
-      if (attempt > 0) this.onRestart?.(open.length);
-      if (attempt > 0) await sleep(Math.random() * Math.min(LONGEST_WAIT, 2 ** attempt));
+      if (attempt > 0) {
+        this.onRestart?.(open.length);
+        await pauseBefore(attempt);
+      }
       try {
         await this.round(open, call);
       } catch (error) {
@@ -133,7 +129,7 @@ export class IntentDriver<Entries extends RowEntries | undefined = RowEntries | 
       work.fail(
         new ConflictError(
           `A row of ${this.schema.name} was changed by others, or a value of a unique index was being claimed, at each of ` +
-            `${ATTEMPTS} attempts. Try again later.`,
+            `${ROW_ATTEMPTS} attempts. Try again later.`,
           { retryable: true },
         ),
       );
@@ -361,7 +357,8 @@ export class IntentExecutor implements ChangeExecutor {
   async runAll(changes: readonly Change[], options: OperationOptions | undefined): Promise<ChangeOutcome[]> {
     const outcomes: ChangeOutcome[] = [];
     const call = WholeCall.of(options, this.driver.rows.table);
-    for (const chunk of chunksOf(changes)) outcomes.push(...(await this.apply(chunk, call)));
+    const isFree = (chunk: readonly Change[]): boolean => chunk.length < TOGETHER;
+    for (const chunk of chunksOf(changes, isFree)) outcomes.push(...(await this.apply(chunk, call)));
     return outcomes;
   }
 
@@ -414,21 +411,4 @@ export class IntentExecutor implements ChangeExecutor {
     if (this.driver.intents.length > 0) await call.inTime(this.driver.finish(works));
     return works.map(({ outcome }) => outcome!);
   }
-}
-
-/** Chunks of the changes in their order, each with distinct rows. */
-function* chunksOf(changes: readonly Change[]): Generator<Change[]> {
-  let chunk: Change[] = [];
-  const rows = new Set<string>();
-  for (const change of changes) {
-    const name = toLatin1(change.row);
-    if (rows.has(name) || chunk.length === TOGETHER) {
-      yield chunk;
-      chunk = [];
-      rows.clear();
-    }
-    chunk.push(change);
-    rows.add(name);
-  }
-  if (chunk.length > 0) yield chunk;
 }

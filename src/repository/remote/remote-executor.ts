@@ -1,7 +1,6 @@
 /** The executor of HBase: the writing step re-checks what a change has read. */
 
-import { setTimeout as sleep } from 'node:timers/promises';
-import { equalBytes, toLatin1 } from '../../bytes/index.js';
+import { equalBytes } from '../../bytes/index.js';
 import { ConflictError, RowanError, TimeoutError, UnsupportedError } from '../../errors.js';
 import { isGet } from '../../table/get-and-scan.js';
 import {
@@ -17,12 +16,13 @@ import {
   takesPackedPuts,
 } from '../../table/index.js';
 import {
-  applyAction,
+  applyIf,
   asAction,
   type Change,
   type ChangeExecutor,
   type ChangeOutcome,
   checked,
+  chunksOf,
   DONE,
   deleteOutlived,
   type Expectation,
@@ -35,23 +35,18 @@ import {
 } from '../change.js';
 import { WholeCall } from '../options.js';
 import { RowImage } from '../row-image.js';
-import { nextMillisecond, RowLock, type RowUse } from '../row-lock.js';
-
-/** The most attempts for a change whose row is written by other processes at the same time. */
-const ATTEMPTS = 64;
-/** The longest pause between two attempts, ms. */
-const LONGEST_WAIT = 100;
+import { nextMillisecond, pauseBefore, ROW_ATTEMPTS, RowLock, type RowUse } from '../row-lock.js';
 
 export class RemoteExecutor implements ChangeExecutor {
   readonly putPacked: ChangeExecutor['putPacked'];
 
   constructor(
     private readonly table: Table,
-    private readonly gate: RowLock = new RowLock(),
+    private readonly rowLock: RowLock = new RowLock(),
   ) {
     if (!takesPackedPuts(table)) return;
     this.putPacked = async (puts, options) => {
-      const errors = await gate.runPuts(puts.rows, () => table.putPacked(puts, options));
+      const errors = await rowLock.runPuts(puts.rows, () => table.putPacked(puts, options));
       return puts.rows.map((_, i): ChangeOutcome => {
         const error = errors[i];
         return error === undefined ? DONE : { ok: false, error };
@@ -63,7 +58,7 @@ export class RemoteExecutor implements ChangeExecutor {
     if (change.reads !== undefined) return this.readAndWrite(change, WholeCall.of(options, this.table));
     const resolved = change.resolve(undefined);
     const use = useOf(asAction(change.row, resolved.mutations), change.addsOnly);
-    return this.gate.run(change.row, use, () => this.attempt(change, resolved, options));
+    return this.rowLock.run(change.row, use, () => this.attempt(change, resolved, options));
   }
 
   private async attempt(
@@ -71,24 +66,22 @@ export class RemoteExecutor implements ChangeExecutor {
     { mutations }: ResolvedChange,
     options: OperationOptions | undefined,
   ): Promise<Result> {
-    if (change.expects.length === 0) return applyAction(this.table, asAction(change.row, mutations), options);
+    const { row, expects } = change;
     const leaving = leavingMarker(change);
     const call = leaving === undefined ? options : WholeCall.of(options, this.table);
-    if (leaving !== undefined) {
-      const { success, result } = await this.table.checkAndMutate(checkedChange(leaving), call);
-      if (success) return result ?? Result.EMPTY;
-    }
-    const check = checked(change.row, change.expects, mutations);
-    const { success, result } = await this.table.checkAndMutate(check, call);
-    if (!success) throw change.mismatch!();
-    return result ?? Result.EMPTY;
+    const result =
+      (leaving &&
+        (await applyIf(this.table, row, leaving.expects, leaving.resolve(undefined).mutations, call))) ??
+      (await applyIf(this.table, row, expects, mutations, call));
+    if (result === undefined) throw change.mismatch!();
+    return result;
   }
 
   /** Such changes of one row run one after another in this process. Those of other processes cause a retry. */
   private readAndWrite(change: Change, options: OperationOptions | undefined): Promise<Result> {
-    return this.gate.run(change.row, 'alone', async () => {
-      for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
-        if (attempt > 0) await sleep(Math.random() * Math.min(LONGEST_WAIT, 2 ** attempt));
+    return this.rowLock.run(change.row, 'alone', async () => {
+      for (let attempt = 0; attempt < ROW_ATTEMPTS; attempt++) {
+        if (attempt > 0) await pauseBefore(attempt);
         const before = RowImage.of(change.row, await this.table.get(change.reads!, options));
         const { mutations: put, seen, outlived, remains } = resolvedFor(change, before);
         if (remains !== undefined && (await this.removed(change.row, remains, seen, options))) continue;
@@ -103,16 +96,13 @@ export class RemoteExecutor implements ChangeExecutor {
           throw change.mismatch!();
         }
         const expectations = [...change.expects, ...seen];
-        if (expectations.length === 0)
-          return applyAction(this.table, asAction(change.row, mutations), options);
-        const check = checked(change.row, expectations, mutations);
-        const { success, result } = await this.table.checkAndMutate(check, options);
-        if (success) return result ?? Result.EMPTY;
+        const result = await applyIf(this.table, change.row, expectations, mutations, options);
+        if (result !== undefined) return result;
         if (change.expects.length > 0 && !(seen.length > 0 && (await this.meets(change, options))))
           throw change.mismatch!();
       }
       throw new ConflictError(
-        `Other writers changed the row at each of ${ATTEMPTS} attempts of the ${change.operation}. Try again later.`,
+        `Other writers changed the row at each of ${ROW_ATTEMPTS} attempts of the ${change.operation}. Try again later.`,
         { retryable: true },
       );
     });
@@ -139,10 +129,14 @@ export class RemoteExecutor implements ChangeExecutor {
   async runAll(changes: readonly Change[], options: OperationOptions | undefined): Promise<ChangeOutcome[]> {
     const outcomes: ChangeOutcome[] = [];
     const call = WholeCall.of(options, this.table);
-    for (const chunk of chunksOf(changes)) {
-      const own = chunk.reading
-        ? await Promise.all(chunk.changes.map((change) => this.outcomeOf(change, call)))
-        : await this.send(chunk.changes, call);
+    // Changes that must read first are not sent with others.
+    const isAlike = ([first]: readonly Change[], change: Change): boolean =>
+      (first!.reads === undefined) === (change.reads === undefined);
+    for (const chunk of chunksOf(changes, isAlike)) {
+      const own =
+        chunk[0]!.reads === undefined
+          ? await this.send(chunk, call)
+          : await Promise.all(chunk.map((change) => this.outcomeOf(change, call)));
       outcomes.push(...own);
     }
     return outcomes;
@@ -171,7 +165,7 @@ export class RemoteExecutor implements ChangeExecutor {
     const rows = changes.map(({ row, addsOnly }, i) => ({ row, use: useOf(actions[i]!, addsOnly) }));
     let answers: readonly BatchOutcome[];
     try {
-      answers = await this.gate.runAll(rows, () => this.table.batch(actions, options));
+      answers = await this.rowLock.runAll(rows, () => this.table.batch(actions, options));
     } catch (error) {
       // The time was over before these were sent. Changes of earlier chunks are made.
       if (error instanceof TimeoutError) return changes.map(() => ({ ok: false, error }));
@@ -189,7 +183,7 @@ export class RemoteExecutor implements ChangeExecutor {
 
   async putAll(puts: readonly Put[], options: OperationOptions | undefined): Promise<ChangeOutcome[]> {
     const rows = puts.map(({ row }) => row);
-    const answers = await this.gate.runPuts(rows, () => this.table.batch(puts, options));
+    const answers = await this.rowLock.runPuts(rows, () => this.table.batch(puts, options));
     return answers.map((answer) => (answer.ok ? DONE : answer));
   }
 
@@ -213,27 +207,6 @@ function useOf(action: BatchAction, addsOnly: boolean | undefined): RowUse {
   const mutations = change.kind === 'rowMutations' ? change.mutations : [change];
   if (mutations.every(({ kind }) => kind === 'put')) return 'puts';
   return addsOnly === true && !hasDelete(change) ? 'adds' : 'alone';
-}
-
-/**
- * Groups changes into calls: those that can be sent together, and those that must read first. A row appears at most
- * once in a group.
- */
-function* chunksOf(changes: readonly Change[]): Generator<{ reading: boolean; changes: Change[] }> {
-  let chunk: { reading: boolean; changes: Change[] } | undefined;
-  const rows = new Set<string>();
-  for (const change of changes) {
-    const reading = change.reads !== undefined;
-    const name = toLatin1(change.row);
-    if (chunk === undefined || chunk.reading !== reading || rows.has(name)) {
-      if (chunk !== undefined) yield chunk;
-      chunk = { reading, changes: [] };
-      rows.clear();
-    }
-    chunk.changes.push(change);
-    rows.add(name);
-  }
-  if (chunk !== undefined) yield chunk;
 }
 
 /** Applies changes to other rows than those that they name: to rows that these follow. */
