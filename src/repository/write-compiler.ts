@@ -1,11 +1,9 @@
-import { startsWithBytes } from '../bytes/index.js';
 import { ConflictError, UnsupportedError } from '../errors.js';
 import type { KeyDictionaries } from '../key/index.js';
 import { applyReadSet, type ReadSet, readAll } from '../query/projection.js';
 import { liveFilter } from '../query/pushdown.js';
-import { OwnCells } from '../schema/own-cells.js';
 import type { ColumnSchema, EntitySchema, Marker } from '../schema/types.js';
-import { CellType, columnName, Delete, FOREVER, Get, type RowMutation } from '../table/index.js';
+import { Delete, FOREVER, Get, type RowMutation } from '../table/index.js';
 import {
   AfterCommit,
   type Change,
@@ -13,7 +11,6 @@ import {
   type ChangeOutcome,
   type Deferred,
   type Expectation,
-  type ResolvedChange,
 } from './change.js';
 import {
   checkEntity,
@@ -33,58 +30,13 @@ import {
   type WriteOptions,
 } from './options.js';
 import { PlainPuts } from './plain-puts.js';
+import { replacementOf } from './replacement.js';
 import { keyText, notFound, type RepositoryContext, rowOfKey } from './row-access.js';
 import { RowBuilder } from './row-builder.js';
-import type { RowImage } from './row-image.js';
 import { type Existence, RowMarker } from './row-marker.js';
 import { VersionLock } from './version-lock.js';
 
-// — The columns that a `replace` deletes.
-
 type Entity = Record<string, unknown>;
-
-/** Whether the entity has no value for the column, so that a replacement deletes it. */
-function isMissing(source: Readonly<Entity>, column: ColumnSchema): boolean {
-  let value: unknown = source;
-  for (const step of column.path) {
-    if (value === undefined || value === null) return value === undefined;
-    value = (value as Readonly<Entity>)[step];
-  }
-  return value === undefined;
-}
-
-/** Adds the stored columns that are `droppable` and absent in the new entity. Compares the bytes of their names. */
-function dropStored(
-  droppable: (family: string, qualifier: Uint8Array) => boolean,
-  before: RowImage,
-  mutations: readonly RowMutation[],
-  del: Delete,
-): void {
-  const kept = new Set<string>();
-  for (const mutation of mutations) {
-    if (!('cells' in mutation)) continue;
-    for (const { family, qualifier } of mutation.cells) kept.add(columnName(family, qualifier));
-  }
-  for (const { family, qualifier } of before.all()) {
-    if (droppable(family, qualifier) && !kept.has(columnName(family, qualifier)))
-      del.addColumns(family, qualifier);
-  }
-}
-
-/** Joins the deletes of the mutations into one, and drops rewrites of deleted cells. */
-function joinDeletes({ mutations, ...resolved }: ResolvedChange, del: Delete): ResolvedChange {
-  const deleted = new Set(del.cells.map(({ family, qualifier }) => columnName(family, qualifier)));
-  for (const mutation of mutations) if (mutation.kind === 'delete') del.cells.push(...mutation.cells);
-  const rest = mutations.filter((mutation) => mutation.kind !== 'delete');
-  for (const mutation of rest) {
-    if (mutation.kind !== 'put') continue;
-    const left = mutation.cells.filter(
-      ({ family, qualifier, type }) => type !== CellType.Put || !deleted.has(columnName(family, qualifier)),
-    );
-    mutation.cells.splice(0, mutation.cells.length, ...left);
-  }
-  return { mutations: [...rest.filter((m) => m.kind !== 'put' || m.cells.length > 0), del], ...resolved };
-}
 
 /** A condition on the row, and the error when it is not satisfied. */
 export type Condition = Pick<Change, 'expects' | 'mismatch'>;
@@ -106,7 +58,6 @@ export class WriteCompiler {
   readonly dictionaries: KeyDictionaries | undefined;
   private readonly expiry: Expiry | undefined;
   private readonly readSet: ReadSet;
-  private readonly dynamic: readonly ColumnSchema[];
   private readonly required: readonly ColumnSchema[];
   /** Properties that the repository sets, and restores when a write fails. */
   private readonly stamped: readonly string[];
@@ -127,7 +78,6 @@ export class WriteCompiler {
     this.expiry = Expiry.of(schema, now);
     this.readSet = readAll(schema);
     this.dictionaries = schema.key.dictionaries;
-    this.dynamic = schema.columns.filter(({ kind }) => kind === 'columns');
     // The version of a new entity is not set yet.
     this.required = schema.columns.filter(
       ({ required, property }) => required && property !== schema.versionProperty,
@@ -286,36 +236,8 @@ export class WriteCompiler {
     const { removes, rest: options } = replaceOptions(given);
     const row = rowOfKey(this.schema, prepared.entity, 'replace');
     const mutations = this.mutationsOf(prepared.entity, row, options);
-    const change = this.putOf(prepared, row, mutations, options);
-    const del = new Delete(row, timestampOf(options));
-    for (const column of this.schema.columns) {
-      if (column.kind === 'columns' || column === this.lock?.column) continue;
-      if (isMissing(prepared.entity, column)) del.addColumns(column.family, column.qualifier);
-    }
-    applyWriteOptions([del], options);
-    const { dynamic, schema } = this;
-    const own = removes ? new OwnCells(schema) : undefined;
-    const droppable = (family: string, qualifier: Uint8Array): boolean =>
-      dynamic.some((column) => column.family === family && startsWithBytes(qualifier, column.qualifier)) ||
-      (own !== undefined && schema.families.includes(family) && !own.has(family, qualifier));
-    const looked = removes ? schema.families : dynamic.map(({ family }) => family);
-    let { reads } = change;
-    if (looked.length > 0) {
-      reads ??= new Get(change.row);
-      for (const family of looked) reads.addFamily(family);
-    }
-    return {
-      ...change,
-      operation: 'replace',
-      reads,
-      resolve: (before) => {
-        const resolved = change.resolve(before);
-        const removal = new Delete(del.row, del.timestamp).setDurability(del.durability);
-        removal.cells.push(...del.cells);
-        if (before !== undefined) dropStored(droppable, before, mutations, removal);
-        return removal.cells.length === 0 ? resolved : joinDeletes(resolved, removal);
-      },
-    };
+    const put = this.putOf(prepared, row, mutations, options);
+    return replacementOf(this.schema, this.lock?.column, prepared.entity, put, removes, options);
   }
 
   /** Restores a soft-deleted entity. One that is not deleted stays unchanged. */
