@@ -6,7 +6,7 @@ import { describe } from '../../table/checks.js';
 import type { KeyCodec } from '../codecs/base.js';
 import { baseCodec } from '../codecs/desc.js';
 import { type BaseCodec, type Conversion, conversionOf, date, storedCodec } from '../codecs/index.js';
-import { transformCodec } from '../codecs/transforms.js';
+import { transformCodec } from '../codecs/part-transforms.js';
 import { DictionaryCodec, type KeyDictionary } from '../dictionary/dictionary.js';
 import { LayoutDictionaries } from '../dictionary/layout-dictionaries.js';
 import type {
