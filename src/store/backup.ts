@@ -6,51 +6,32 @@
 
 import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
-import { mkdir, readdir, readFile, rename, rm, stat } from 'node:fs/promises';
+import { mkdir, readdir, rename, rm, stat } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
-import { CorruptionError, fileError, InvalidArgumentError, RowanError, UnsupportedError } from '../errors.js';
+import { InvalidArgumentError, RowanError, UnsupportedError } from '../errors.js';
 import { checkOptions, describe } from '../table/checks.js';
-import { type CheckpointMoment, checkpoint } from './checkpoint.js';
+import {
+  type BackupList,
+  checkFolder,
+  checkMark,
+  damaged,
+  FILES,
+  inFolder,
+  LISTS,
+  placeOf,
+  readLists,
+  type StoreBackup,
+  type StoredFile,
+  summaryOf,
+} from './backup-folder.js';
+import { checkpoint } from './checkpoint.js';
+import { diskOf } from './encryption/encrypted-file-system.js';
 import type { EncryptionOptions } from './encryption/keys.js';
-import { diskOf } from './encryption/sealed-files.js';
-import { COPY_BYTES, copyFile, NEW_DISK, sizeOf, syncFolder, writeWhole } from './fs/copies.js';
-import { type DirectoryLock, NodeFileSystem, parseStoreFileName } from './fs/index.js';
+import { COPY_BYTES, copyFile, sizeOf, syncFolder, writeWhole } from './fs/copies.js';
+import { NodeFileSystem, parseStoreFileName } from './fs/index.js';
 import type { StoreCore } from './store-core.js';
 
-/** Says that a folder holds backups, and in which format. */
-const MARK = 'ROWAN-BACKUPS';
-const FORMAT = 'rowan-store-backups 1\n';
-const LISTS = 'backups';
-const FILES = 'files';
-
-/** A file of a store as a backup has it. */
-interface StoredFile {
-  readonly name: string;
-  readonly bytes: number;
-  /** Of its contents, in hex; also its name in the folder. */
-  readonly sha256: string;
-  /** The file that was read: it does not change, so a later backup that finds the same one does not read it again. */
-  readonly source: { readonly inode: string; readonly modified: string };
-}
-
-/** A complete backup of a store. */
-export interface StoreBackup {
-  /** "000001", "000002", … */
-  readonly name: string;
-  /** When it was begun, ms: it has every write that was acknowledged before. */
-  readonly time: number;
-  /** The bytes of the store's files. */
-  readonly bytes: number;
-  /** The bytes that no earlier backup of the folder had. */
-  readonly added: number;
-  readonly files: number;
-}
-
-interface BackupList extends StoreBackup {
-  readonly stored: readonly StoredFile[];
-  /** The moment of the backup; a log archive has the later writes. Earlier versions did not record it. */
-  readonly moment?: CheckpointMoment;
-}
+export type { StoreBackup } from './backup-folder.js';
 
 /** Options of {@link backupStore}. */
 export interface StoreBackupOptions {
@@ -118,7 +99,7 @@ async function addBackup(
     let added = 0;
     for (const name of names) {
       if (signal?.aborted === true) throw aborted(signal);
-      const { file, isNew } = await store(join(source, name), known.get(name), folder);
+      const { file, isNew } = await storeFile(join(source, name), known.get(name), folder);
       stored.push(file);
       bytes += file.bytes;
       if (isNew) added += file.bytes;
@@ -143,7 +124,7 @@ async function addBackup(
 }
 
 /** Puts a file into the folder, unless it is there. */
-async function store(
+async function storeFile(
   path: string,
   known: StoredFile | undefined,
   folder: string,
@@ -382,104 +363,6 @@ export async function pruneStoreBackups(
   });
 }
 
-/** Runs `work` as the only one that works in the folder. */
-async function inFolder<T>(folder: string, mayCreate: boolean, work: () => Promise<T>): Promise<T> {
-  let lock: DirectoryLock;
-  try {
-    if (mayCreate) await create(folder);
-    await checkMark(folder);
-    lock = await new NodeFileSystem().lock(folder);
-  } catch (error) {
-    if (!(error instanceof RowanError) || error.code !== 'ERR_LOCKED') throw fileError(error, folder);
-    throw new RowanError(
-      'ERR_LOCKED',
-      `Another process works in the folder of backups "${folder}". Wait for its end.`,
-      {
-        cause: error,
-        retryable: true,
-        details: { file: folder },
-      },
-    );
-  }
-  try {
-    return await work();
-  } catch (error) {
-    throw fileError(error, folder);
-  } finally {
-    await lock.release();
-  }
-}
-
-/** Makes an empty or missing folder one of backups. */
-async function create(folder: string): Promise<void> {
-  await mkdir(folder, { recursive: true });
-  const names = await readdir(folder);
-  if (names.includes(MARK)) return;
-  const stranger = names.find((name) => ![LISTS, FILES, `${MARK}.partial`, NEW_DISK].includes(name));
-  if (stranger !== undefined) {
-    throw new InvalidArgumentError(
-      `"${folder}" holds no backups of stores, and is not empty ("${stranger}" in it). Give an empty or a new folder.`,
-    );
-  }
-  await mkdir(join(folder, LISTS), { recursive: true });
-  await mkdir(join(folder, FILES), { recursive: true });
-  await writeWhole(join(folder, MARK), FORMAT);
-}
-
-async function checkMark(folder: string): Promise<void> {
-  let text: string;
-  try {
-    text = await readFile(join(folder, MARK), 'utf8');
-  } catch (cause) {
-    throw new InvalidArgumentError(
-      `"${folder}" holds no backups of stores: it has no file ${MARK}. Backups of \`rowan backup\` are restored by \`rowan restore\`.`,
-      { cause },
-    );
-  }
-  if (text === FORMAT) return;
-  throw new UnsupportedError(
-    `"${folder}" holds backups of another format (${describe(text.trim())}). Use the version of Rowan that made them.`,
-  );
-}
-
-async function readLists(folder: string): Promise<readonly BackupList[]> {
-  const names = (await readdir(join(folder, LISTS))).filter((name) => /^\d{6,}\.json$/.test(name));
-  names.sort((a, b) => Number.parseInt(a, 10) - Number.parseInt(b, 10));
-  return Promise.all(
-    names.map(async (name) => {
-      const path = join(folder, LISTS, name);
-      try {
-        return checkedList(JSON.parse(await readFile(path, 'utf8')));
-      } catch (cause) {
-        throw new CorruptionError(
-          `"${path}" is no list of a backup. Remove it; the other backups are not touched.`,
-          {
-            cause,
-            details: { file: path, offset: 0 },
-          },
-        );
-      }
-    }),
-  );
-}
-
-/** @throws TypeError on what no backup wrote: names and digests become paths. */
-function checkedList(value: unknown): BackupList {
-  const list = value as BackupList;
-  const isFile = ({ name, sha256, bytes, source }: StoredFile): boolean =>
-    parseStoreFileName(name) !== undefined &&
-    /^[0-9a-f]{64}$/.test(sha256) &&
-    Number.isSafeInteger(bytes) &&
-    typeof source.inode === 'string';
-  if (!/^\d{6,}$/.test(list.name) || !Number.isSafeInteger(list.time) || !list.stored.every(isFile))
-    throw new TypeError('Fields are missing or have other types.');
-  return list;
-}
-
-function summaryOf({ name, time, bytes, added, files }: BackupList): StoreBackup {
-  return { name, time, bytes, added, files };
-}
-
 /** Removes a checkpoint that was made for a backup, and nothing else. */
 async function removeCheckpoint(beside: string): Promise<void> {
   const names = await readdir(beside).catch((error: NodeJS.ErrnoException) => {
@@ -496,22 +379,6 @@ async function removeCheckpoint(beside: string): Promise<void> {
   await rm(beside, { recursive: true });
 }
 
-function placeOf(folder: string, sha256: string): string {
-  return join(folder, FILES, sha256);
-}
-
-function damaged({ name }: BackupList, file: StoredFile, what: string): CorruptionError {
-  return new CorruptionError(
-    `The backup ${name} is damaged: its file ${file.name} (${FILES}/${file.sha256}) ${what}. Restore another backup.`,
-    { details: { file: file.sha256, offset: 0 } },
-  );
-}
-
 function aborted(signal: AbortSignal): RowanError {
   return new RowanError('ERR_ABORTED', 'The backup was aborted.', { cause: signal.reason });
-}
-
-function checkFolder(call: string, folder: string): void {
-  if (typeof folder !== 'string' || folder === '' || folder.includes('\0'))
-    throw new InvalidArgumentError(`${call} takes the path of a folder, not ${describe(folder)}.`);
 }

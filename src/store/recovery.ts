@@ -8,7 +8,7 @@ import { InlineExecutor, WorkerExecutor } from './background/executors.js';
 import type { JobExecutor } from './background/job.js';
 import { BlockCache, FileHandleCache } from './cache.js';
 import { RowClock } from './commit/row-clock.js';
-import { hasCurrentKey, loadKeys, withEncryption } from './encryption/sealed-files.js';
+import { hasCurrentKey, loadKeys, withEncryption } from './encryption/encrypted-file-system.js';
 import { StoreEnvironment } from './environment.js';
 import { byAge } from './file/store-file.js';
 import { ARCHIVE_FILE, CHECKPOINT_FILE, type DirectoryLock, joinPath, NodeFileSystem } from './fs/index.js';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { loadKeys, withEncryption } from '../../src/store/encryption/sealed-files.js';
+import { loadKeys, withEncryption } from '../../src/store/encryption/encrypted-file-system.js';
 import { parseStoreFileName } from '../../src/store/fs/index.js';
 import { findStore } from '../../src/store/manifest/index.js';
 import type { EmbeddedOptions } from '../../src/store/options.js';

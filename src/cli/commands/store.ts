@@ -17,7 +17,7 @@ import {
   loadKeys,
   refuseSealedFiles,
   withEncryption,
-} from '../../store/encryption/sealed-files.js';
+} from '../../store/encryption/encrypted-file-system.js';
 import { openEmbedded } from '../../store/engine.js';
 import { fileNumberOf } from '../../store/file/footer.js';
 import { SortedFileReader } from '../../store/file/sorted-file-reader.js';

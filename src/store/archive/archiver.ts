@@ -11,7 +11,7 @@ import {
   RowanError,
   UnsupportedError,
 } from '../../errors.js';
-import { diskOf } from '../encryption/sealed-files.js';
+import { diskOf } from '../encryption/encrypted-file-system.js';
 import { SerialQueue, type StoreEnvironment } from '../environment.js';
 import { COPY_BYTES, copyFile, NEW_DISK, sizeOf, syncFolder, writeAll, writeWhole } from '../fs/copies.js';
 import {

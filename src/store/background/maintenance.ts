@@ -86,7 +86,7 @@ export class Maintenance {
   /** Families whose files have changed since the policy last examined them. */
   private readonly changed = new Set<FamilyStore>();
   /** Families that {@link filesChanged} is examining or compacting. */
-  private readonly merging = new Set<FamilyStore>();
+  private readonly compacting = new Set<FamilyStore>();
   private closing = false;
 
   constructor(
@@ -200,8 +200,8 @@ export class Maintenance {
     const isOff = this.closing || !this.parts.environment.settings.automatic;
     if (isOff || region.reshaping || store.closed || store.version.files.length === 0) return;
     this.changed.add(store);
-    if (this.merging.has(store)) return;
-    this.merging.add(store);
+    if (this.compacting.has(store)) return;
+    this.compacting.add(store);
     void this.inBackground('compaction', async () => {
       try {
         // One round for all changes that happen during a round.
@@ -209,7 +209,7 @@ export class Maintenance {
           while (!this.closing && (await this.compact(place)));
         }
       } finally {
-        this.merging.delete(store);
+        this.compacting.delete(store);
         this.changed.delete(store);
       }
       this.requestSplit(state, region);
@@ -229,7 +229,7 @@ export class Maintenance {
       const dropped = await this.dropExpired(place);
       const selected = this.selectedFiles(place);
       if (selected.length === 0) return dropped;
-      await this.merge(place, selected);
+      await this.compactFiles(place, selected);
       return true;
     });
   }
@@ -245,7 +245,7 @@ export class Maintenance {
     return selection === undefined ? [] : files.slice(selection.start, selection.end);
   }
 
-  /** Flushes, then merges all files of a family into one and drops what is hidden. */
+  /** Flushes, then compacts all files of a family into one and drops what is hidden. */
   async majorCompact(place: Place): Promise<void> {
     const { store } = place;
     await this.flush(place);
@@ -253,12 +253,13 @@ export class Maintenance {
       // A bulk load may have overtaken a write that was in memory already.
       while (!store.closed && !store.filesAreOldest) await this.flush(place);
       const files = store.version.files;
-      if (!store.closed && files.length > 0) await this.merge(place, files);
+      if (!store.closed && files.length > 0) await this.compactFiles(place, files);
     });
     if (store.closed) for (const heir of heirs(place)) await this.majorCompact(heir);
   }
 
-  private async merge(place: Place, files: readonly StoreFile[]): Promise<void> {
+  /** Writes one file in place of several. It is a major compaction if no other file and no older write is left. */
+  private async compactFiles(place: Place, files: readonly StoreFile[]): Promise<void> {
     const { state, region, store } = place;
     const { environment, ledger } = this.parts;
     // A delete marker may be dropped only if everything that it could hide is merged with it: nothing older is in another file,
@@ -271,7 +272,7 @@ export class Maintenance {
     const start = environment.now();
     for (const file of files) file.retain();
     try {
-      const written = await this.runMerge(place, files, fileNo, major);
+      const written = await this.runCompaction(place, files, fileNo, major);
       await ledger.publishFiles({
         files: written ? [{ written, family: store.descriptor }] : [],
         edits: replacementEdits(region, store, files, written),
@@ -294,7 +295,7 @@ export class Maintenance {
     }
   }
 
-  private async runMerge(
+  private async runCompaction(
     { region, store }: Place,
     files: readonly StoreFile[],
     fileNo: number,
@@ -394,7 +395,7 @@ export class Maintenance {
         const stores = places.map(({ store }) => store);
         return this.parts.locks.runExclusive(stores, async () => {
           if (regions.some((region) => region.retired)) return 'retired';
-          await this.prepareMerge(places);
+          await this.prepareRegionMerge(places);
           return mergedRegion(this.parts, state, regions);
         });
       });
@@ -413,14 +414,14 @@ export class Maintenance {
    * Flushes what the families have in memory at one moment (C9), and compacts shared files. Called while no other flush or
    * compaction of the families runs.
    */
-  private async prepareMerge(places: readonly Place[]): Promise<void> {
+  private async prepareRegionMerge(places: readonly Place[]): Promise<void> {
     for (const { store } of places) store.freeze();
     const frozen = places.map(({ store }) => store.version.frozen);
     for (const [index, place] of places.entries()) {
       const { store } = place;
       while (store.version.frozen.some((memstore) => frozen[index]!.includes(memstore)))
         await this.flushOldest(place);
-      while (hasSharedFiles(place)) await this.merge(place, this.selectedFiles(place));
+      while (hasSharedFiles(place)) await this.compactFiles(place, this.selectedFiles(place));
     }
   }
 

@@ -2,8 +2,8 @@
 
 import { parentPort, workerData } from 'node:worker_threads';
 import { toWire } from '../../errors.js';
+import { EncryptedFileSystem } from '../encryption/encrypted-file-system.js';
 import { StoreKeys } from '../encryption/keys.js';
-import { EncryptedFileSystem } from '../encryption/sealed-files.js';
 import { NodeFileSystem } from '../fs/index.js';
 import type { ScanRequest } from '../parallel/protocol.js';
 import { ScanRuns } from '../parallel/scan-run.js';

@@ -27,7 +27,7 @@ export interface CommitHealth {
   checkWritable(): void;
 }
 
-export type SettledDurability = Exclude<Durability, 'USE_DEFAULT'>;
+export type EffectiveDurability = Exclude<Durability, 'USE_DEFAULT'>;
 
 /**
  * What happens to an entry of the queue when an earlier write is lost. `reject`: it fails too; for writes, and for answers that
@@ -46,7 +46,7 @@ class Waiting {
     /** At least the number of the entries before it. Of a write in progress: the first number that it may get. */
     public seq: number,
     /** Undefined for a write in progress, which is not in the log yet, and for a load whose files are not recorded yet. */
-    public durability: SettledDurability | undefined,
+    public durability: EffectiveDurability | undefined,
     readonly onLoss: OnLoss,
     readonly cells: WrittenCells | undefined,
     /** Cells whose older versions are dropped once the write is visible. */
@@ -60,7 +60,7 @@ export type BegunWrite = Waiting;
 function noOperation(): void {}
 
 /** Whether a write of this durability waits for the disk. */
-export function isSynced(durability: SettledDurability): boolean {
+export function isSynced(durability: EffectiveDurability): boolean {
   return durability === 'FSYNC_WAL' || durability === 'SYNC_WAL';
 }
 
@@ -162,7 +162,7 @@ export class CommitQueue implements LogObserver {
    * once the sync of the record has begun.
    * @throws the log's error when the write is lost: then it was rolled back.
    */
-  commit(write: BegunWrite, seq: number, durability: SettledDurability, add?: () => void): Promise<void> {
+  commit(write: BegunWrite, seq: number, durability: EffectiveDurability, add?: () => void): Promise<void> {
     invariant(this.begun === write, 'C4');
     const { waiting } = this;
     // Entries that were added while the write was made wait for all of it.

@@ -26,7 +26,7 @@ import { isCheckAndMutate } from '../../table/row-mutations.js';
 import type { Memstore } from '../memstore/memstore.js';
 import { type Region, regionOf } from '../region/region.js';
 import { noLabels, type TableState } from '../table-state.js';
-import type { SettledDurability, WrittenCells } from './commit-queue.js';
+import type { EffectiveDurability, WrittenCells } from './commit-queue.js';
 import { ColumnPutBatch, memstoreFor, PackedPutBatch, SortedPutBatch } from './put-batches.js';
 import type { RowClock } from './row-clock.js';
 import {
@@ -106,7 +106,7 @@ export class PreparedRow {
     readonly cells: readonly MutationCell[],
     /** Replaces LATEST_TIMESTAMP. */
     readonly now: number,
-    readonly durability: SettledDurability,
+    readonly durability: EffectiveDurability,
     /** The time to live of all cells, unless each has its own in `ttls`. */
     readonly ttl: number,
     readonly ttls: readonly number[] | undefined,
@@ -116,7 +116,7 @@ export class PreparedRow {
   ) {}
 }
 
-const RANK: Readonly<Record<SettledDurability, number>> = {
+const RANK: Readonly<Record<EffectiveDurability, number>> = {
   SKIP_WAL: 0,
   ASYNC_WAL: 1,
   SYNC_WAL: 2,
@@ -124,7 +124,7 @@ const RANK: Readonly<Record<SettledDurability, number>> = {
 };
 
 /** The strictest of several durabilities (R87). */
-export function strictest(a: SettledDurability, b: SettledDurability): SettledDurability {
+export function strictest(a: EffectiveDurability, b: EffectiveDurability): EffectiveDurability {
   return RANK[a] >= RANK[b] ? a : b;
 }
 
@@ -134,7 +134,7 @@ const MAX_AHEAD = 1_000;
 /** What changes are prepared against: the store, or a transaction's view of it. */
 export interface PreparationCore {
   readonly rowClock: RowClock;
-  readonly settings: { readonly durability: SettledDurability };
+  readonly settings: { readonly durability: EffectiveDurability };
   readonly reads: {
     /** Reads the row with every write so far, acknowledged or not. */
     rowReader(state: TableState, row: Uint8Array): RowReader;
@@ -295,7 +295,7 @@ export class Preparation {
     if (mutations.length === 0) throw empty('row mutations', 'add');
     const now = this.core.rowClock.ofPut(state.id, row);
     const parts = mutations.map((mutation) => this.mutation(state, mutation, notBefore, now));
-    let durability: SettledDurability = 'SKIP_WAL';
+    let durability: EffectiveDurability = 'SKIP_WAL';
     const cells: MutationCell[] = [];
     const ttls: number[] = [];
     const upserts: boolean[] = [];
@@ -323,7 +323,7 @@ export class Preparation {
     );
   }
 
-  private durabilityOf(state: TableState, asked: Durability): SettledDurability {
+  private durabilityOf(state: TableState, asked: Durability): EffectiveDurability {
     if (asked !== 'USE_DEFAULT') return asked;
     const ofTable = state.descriptor.durability;
     return ofTable !== 'USE_DEFAULT' ? ofTable : this.core.settings.durability;

@@ -4,7 +4,7 @@ import { type CellBytes, RowCells } from '../memstore/arena.js';
 import type { Memstore } from '../memstore/memstore.js';
 import { type FamilyStore, type Region, regionOf } from '../region/region.js';
 import type { TableState } from '../table-state.js';
-import type { SettledDurability, WrittenCells } from './commit-queue.js';
+import type { EffectiveDurability, WrittenCells } from './commit-queue.js';
 import { cellHead, type WriteRecordBuilder } from './write-record.js';
 
 /** Puts of many rows that are prepared, applied and logged together, without an object for each. */
@@ -23,7 +23,7 @@ export abstract class PutBatch {
 
   constructor(
     readonly state: TableState,
-    readonly durability: SettledDurability,
+    readonly durability: EffectiveDurability,
     /** The timestamp of each row. */
     protected readonly times: readonly number[],
   ) {}
@@ -55,7 +55,7 @@ export class SortedPutBatch extends PutBatch {
     state: TableState,
     private readonly family: string,
     private readonly qualifier: Uint8Array,
-    durability: SettledDurability,
+    durability: EffectiveDurability,
     /** Sorted; of equal rows the one that was put later comes later. */
     private readonly rows: readonly Uint8Array[],
     private readonly values: readonly Uint8Array[],
@@ -100,7 +100,7 @@ export class PackedPutBatch extends PutBatch {
   constructor(
     state: TableState,
     private readonly puts: PackedPuts,
-    durability: SettledDurability,
+    durability: EffectiveDurability,
     times: readonly number[],
   ) {
     super(state, durability, times);
@@ -221,7 +221,7 @@ export class ColumnPutBatch extends PutBatch {
   constructor(
     state: TableState,
     private readonly puts: ColumnPuts,
-    durability: SettledDurability,
+    durability: EffectiveDurability,
     times: readonly number[],
   ) {
     super(state, durability, times);

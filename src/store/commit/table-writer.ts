@@ -19,8 +19,8 @@ import type { WriteThrottle } from '../write-throttle.js';
 import {
   type BegunWrite,
   type CommitHealth,
+  type EffectiveDurability,
   isSynced,
-  type SettledDurability,
   WrittenCells,
 } from './commit-queue.js';
 import { applyToMemstore, Preparation, type PreparedRow, strictest } from './preparation.js';
@@ -358,7 +358,7 @@ export class TableWriter {
     add: (() => void) | undefined,
   ): Promise<void> {
     const { commits, rowClock } = this.core;
-    let durability: SettledDurability = 'SKIP_WAL';
+    let durability: EffectiveDurability = 'SKIP_WAL';
     for (let i = 0; i < prepared.length; i++) durability = strictest(durability, prepared[i]!.durability);
     const { highest, time } = rowClock;
     const recordsClock =

@@ -20,7 +20,7 @@ import {
 } from '../../table/index.js';
 import { type SpaceChecks, StepSpace } from '../space-limits.js';
 import type { TableState } from '../table-state.js';
-import { type BegunWrite, type CommitQueue, type SettledDurability, WrittenCells } from './commit-queue.js';
+import { type BegunWrite, type CommitQueue, type EffectiveDurability, WrittenCells } from './commit-queue.js';
 import {
   applyToMemstore,
   DeferredPuts,
@@ -54,7 +54,7 @@ class CommitRecording {
   }
 
   /** The writes that recorders add. */
-  *finish(number: number, durability: SettledDurability): Generator<TableChange> {
+  *finish(number: number, durability: EffectiveDurability): Generator<TableChange> {
     const rows: CommittedRow[] = [];
     for (const { state, row, before } of this.changed.values()) {
       const after = this.read(state, row);
@@ -329,7 +329,7 @@ export class WriteStep implements AtomicStep {
   record(): void {
     if (this.deferred !== undefined) this.applyDeferred(this.deferred);
     if (this.recording === undefined) return;
-    let durability: SettledDurability = 'SKIP_WAL';
+    let durability: EffectiveDurability = 'SKIP_WAL';
     for (const each of this.prepared) durability = strictest(durability, each.durability);
     this.space.beginLast();
     for (const change of this.recording.finish(this.begun.seq, durability)) this.apply(change);

@@ -4,13 +4,12 @@ import { CorruptionError, errnoOf, RowanError } from '../../errors.js';
 import { threadFile } from '../../threads.js';
 import { BlockCache, FileHandleCache } from '../cache.js';
 import { RowClock } from '../commit/row-clock.js';
-import { isKeyMissing, type LogCipher } from '../encryption/keys.js';
-import { loadKeys, withEncryption } from '../encryption/sealed-files.js';
+import { loadKeys, withEncryption } from '../encryption/encrypted-file-system.js';
+import { isKeyMissing } from '../encryption/keys.js';
 import { closedStore, Lifecycle, SerialQueue, StoreEnvironment } from '../environment.js';
 import { type FileSystem, joinPath, manifestFileName, NodeFileSystem, walFileName } from '../fs/index.js';
 import { FileLedger } from '../ledger/file-ledger.js';
 import { Replay } from '../log-replay.js';
-import { blockOf, ChunkReader, WAL_KIND } from '../logfile/index.js';
 import {
   findStore,
   type RegionEntry,
@@ -18,7 +17,6 @@ import {
   readManifestTo,
   requireStore,
   type VersionState,
-  type WalSegmentEntry,
 } from '../manifest/index.js';
 import { ChunkPool } from '../memstore/arena.js';
 import { Memstore } from '../memstore/memstore.js';
@@ -30,7 +28,8 @@ import { codecsOf, loadTables, type MemstoreSource } from '../recovery.js';
 import type { FamilyMemory, FamilyStore } from '../region/region.js';
 import { type StoreStats, storeStats } from '../stats.js';
 import { type StoredNamespaces, StoredTables, type TableState } from '../table-state.js';
-import { replayWal, WalRecord, walRecordOf } from '../wal/index.js';
+import { replayWal, type WalRecord } from '../wal/index.js';
+import { LogTail } from './log-tail.js';
 import type { Answer, StorePosition } from './reader-protocol.js';
 import { WriterConnection } from './writer-connection.js';
 
@@ -402,76 +401,6 @@ function replaced(directory: string): RowanError {
       details: { file: directory },
     },
   );
-}
-
-/** Reads the log of a store that another process writes. Reads every record once, and never beyond the length that process reported. */
-class LogTail {
-  private readonly record = new WalRecord();
-  /** The segment that was read last, and the byte up to which it was read. */
-  private segment = 0;
-  private offset = 0;
-  /** Of the segment that was read last, if it is encrypted. */
-  private cipher: LogCipher | undefined;
-
-  constructor(
-    private readonly files: FileSystem,
-    private readonly directory: string,
-  ) {}
-
-  /**
-   * Calls `apply` for each record up to `end` that was not read before. Removed segments held only writes that are in files.
-   * @throws CorruptionError naming file and offset; RowanError `ERR_IO` when a segment was removed meanwhile. Some records may have
-   *   been applied by then, so the log must be read again from the beginning.
-   */
-  read(
-    segments: Iterable<WalSegmentEntry>,
-    end: StorePosition['log'],
-    apply: (record: WalRecord) => void,
-  ): void {
-    for (const { number } of segments) {
-      if (number < this.segment) continue;
-      if (number > end.segment) return;
-      const from = number === this.segment ? this.offset : 0;
-      this.segment = number;
-      this.offset = this.readSegment(number, from, number === end.segment ? end.length : undefined, apply);
-    }
-  }
-
-  /** Reads one segment, and returns the byte up to which it was read. */
-  private readSegment(
-    number: number,
-    from: number,
-    length: number | undefined,
-    apply: (record: WalRecord) => void,
-  ): number {
-    if (length !== undefined && length <= from) return from;
-    const path = joinPath(this.directory, walFileName(number));
-    const bytes = this.bytesOf(path, blockOf(from), length);
-    const reader =
-      from === 0
-        ? new ChunkReader(bytes, WAL_KIND, number, path, this.files.encryption)
-        : ChunkReader.resumed(bytes, from, WAL_KIND, number, path, this.cipher);
-    this.cipher = reader.cipher;
-    while (reader.next()) {
-      walRecordOf(reader, number, this.record);
-      apply(this.record);
-    }
-    const { broken } = reader;
-    if (broken !== undefined) throw reader.corruption(broken.reason, broken.offset);
-    return reader.goodOffset;
-  }
-
-  private bytesOf(path: string, from: number, end: number | undefined): Uint8Array {
-    const file = this.files.openRead(path);
-    try {
-      const length = Math.max(0, Math.min(end ?? file.size, file.size) - from);
-      const bytes = new Uint8Array(Buffer.allocUnsafeSlow(length).buffer);
-      const count = file.read(bytes, 0, length, from);
-      return count === length ? bytes : bytes.subarray(0, count);
-    } finally {
-      file.close();
-    }
-  }
 }
 
 /**

@@ -123,6 +123,12 @@ interface LogRecord {
   readonly length: number;
 }
 
+/** Edits to record when the log is closed, and the segments that are not needed then. */
+interface LogEnd {
+  readonly edits: readonly Edit[];
+  readonly unneeded: readonly number[];
+}
+
 /**
  * Prepares the next segment of the log before it is needed, so that no writer waits for its creation.
  *
@@ -187,8 +193,7 @@ export class LogRoller {
     await this.switching;
   }
 
-  /** Edits to record when the log is closed, and the segments that are not needed then. */
-  finish(): { readonly edits: readonly Edit[]; readonly unneeded: readonly number[] } {
+  finish(): LogEnd {
     const edits: Edit[] = this.unrecorded.map((segment) => ({ type: 'walClosed', ...segment }));
     const { next } = this;
     this.next = undefined;
@@ -256,12 +261,6 @@ export class LogRoller {
       },
     );
   }
-}
-
-/** Edits to record when the log is closed, and the segments that are not needed then. */
-interface LogEnd {
-  readonly edits: readonly Edit[];
-  readonly unneeded: readonly number[];
 }
 
 /** Removes log segments whose writes are all in files, and requests flushes of families whose writes keep old segments. */

@@ -1,8 +1,8 @@
 /** Decides whether a folder holds a store, can hold a new one, or holds something else; and checks and removes its files. */
 
 import { CorruptionError, RowanError } from '../../errors.js';
+import { refuseSealed } from '../encryption/encrypted-file-system.js';
 import { RECORD_OVERHEAD } from '../encryption/keys.js';
-import { refuseSealed } from '../encryption/sealed-files.js';
 import {
   CURRENT_FILE,
   type FileSystem,

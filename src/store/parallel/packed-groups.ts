@@ -81,7 +81,8 @@ export class GroupPacker {
   /** Where the bytes of each group's key begin in `keys`. */
   private readonly keyStarts = new Int32Array(PACKET_ROWS);
   private readonly places = new Int32Array(PLACES).fill(ABSENT);
-  private readonly given = new Spans();
+  /** The values that figures read. */
+  private readonly valueSpans = new Spans();
   private readonly groupOf = new Int32Array(PACKET_ROWS);
   private groups = 0;
   private rows = 0;
@@ -92,7 +93,7 @@ export class GroupPacker {
   }
 
   get isFull(): boolean {
-    return this.rows === PACKET_ROWS || this.given.used + this.keys.used >= PACKET_BYTES;
+    return this.rows === PACKET_ROWS || this.valueSpans.used + this.keys.used >= PACKET_BYTES;
   }
 
   get isEmpty(): boolean {
@@ -106,23 +107,23 @@ export class GroupPacker {
     this.groupOf[this.rows++] = this.groupNumber(raw);
     this.values.find(raw);
     const { cells } = this.values;
-    for (let i = 0; i < cells.length; i++) this.given.add(raw, cells[i]!);
+    for (let i = 0; i < cells.length; i++) this.valueSpans.add(raw, cells[i]!);
   }
 
   /** The rows since the last call, in buffers of their own. */
   take(): PackedGroups {
-    const { keys, given } = this;
+    const { keys, valueSpans } = this;
     const packed = {
       rows: this.rows,
       groups: this.groups,
       keyLengths: keys.lengths.slice(0, keys.count),
       keys: keys.bytes.slice(0, keys.used),
       groupOf: this.groupOf.slice(0, this.rows),
-      lengths: given.lengths.slice(0, given.count),
-      bytes: given.bytes.slice(0, given.used),
+      lengths: valueSpans.lengths.slice(0, valueSpans.count),
+      bytes: valueSpans.bytes.slice(0, valueSpans.used),
     };
     keys.clear();
-    given.clear();
+    valueSpans.clear();
     this.places.fill(ABSENT);
     this.groups = 0;
     this.rows = 0;

@@ -1,7 +1,7 @@
 import type { Worker } from 'node:worker_threads';
 import { ClosedError, RowanError } from '../../errors.js';
 import type { WorkerSetup } from '../background/job.js';
-import { diskOf } from '../encryption/sealed-files.js';
+import { diskOf } from '../encryption/encrypted-file-system.js';
 import { type FileSystem, NodeFileSystem } from '../fs/index.js';
 import type { ScanReply, ScanRequest } from './protocol.js';
 

@@ -5,8 +5,8 @@
 
 import { CorruptionError } from '../../errors.js';
 import { FileHandleCache } from '../cache.js';
+import { loadKeys, withEncryption } from '../encryption/encrypted-file-system.js';
 import type { EncryptionOptions } from '../encryption/keys.js';
-import { loadKeys, withEncryption } from '../encryption/sealed-files.js';
 import { StoreEnvironment } from '../environment.js';
 import { type FileSystem, NodeFileSystem } from '../fs/index.js';
 import { type Edit, Manifest } from '../manifest/index.js';

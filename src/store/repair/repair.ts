@@ -9,8 +9,8 @@ import { CorruptionError, RowanError } from '../../errors.js';
 import { BlockCache, FileHandleCache } from '../cache.js';
 import { readWriteRecord } from '../commit/write-record.js';
 import { ON_DAMAGE } from '../encoding/data-block.js';
+import { loadKeys, refuseSealedFiles, withEncryption } from '../encryption/encrypted-file-system.js';
 import type { EncryptionOptions } from '../encryption/keys.js';
-import { loadKeys, refuseSealedFiles, withEncryption } from '../encryption/sealed-files.js';
 import { SortedFileReader } from '../file/sorted-file-reader.js';
 import { verifySortedFile } from '../file/verify-file.js';
 import {

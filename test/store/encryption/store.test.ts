@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { toLatin1 } from '../../../src/bytes/index.js';
 import { restoreStore } from '../../../src/store/backup.js';
-import { keysInUse } from '../../../src/store/encryption/sealed-files.js';
+import { keysInUse } from '../../../src/store/encryption/encrypted-file-system.js';
 import { type EmbeddedEngine, openEmbedded } from '../../../src/store/engine.js';
 import { openReadOnly } from '../../../src/store/follow/read-only-store.js';
 import { NodeFileSystem } from '../../../src/store/fs/index.js';
