@@ -1,3 +1,4 @@
+import { classChain, ownDeclarations } from '../../decorators/index.js';
 import { isLost, type JsonValue } from '../codec/index.js';
 import { InvalidArgumentError } from '../errors.js';
 import type { KeyDictionary } from '../key/index.js';
@@ -140,6 +141,33 @@ export function compileSchema(
   subscribers?: readonly EntitySubscriber[],
 ): Schema {
   return compileDeclarations(entities, (entity) => new CompiledMapper(entity), markers, subscribers);
+}
+
+/** The schemas that {@link schemaOf} has compiled. */
+const schemas = new WeakMap<EntityClass, EntitySchema>();
+
+/** The schema of one entity, for code that has no database. @throws SchemaError on wrong declarations. */
+export function schemaOf(target: EntityClass): EntitySchema {
+  const known = schemas.get(target);
+  if (known !== undefined) return known;
+  const schema = compileSchema(withSources(target)).entity(target);
+  schemas.set(target, schema);
+  return schema;
+}
+
+/** The class, and the other entities that its copies and references need to compile. */
+function withSources(target: EntityClass): EntityClass[] {
+  const found = new Set<EntityClass>();
+  const open: EntityClass[] = [target];
+  for (let one = open.pop(); one !== undefined; one = open.pop()) {
+    if (found.has(one) || typeof one !== 'function') continue;
+    found.add(one);
+    for (const { copies, relations } of classChain(one as never).flatMap(ownDeclarations)) {
+      open.push(...copies.map(({ source }) => source()));
+      open.push(...relations.filter(({ rule }) => rule !== undefined).map(({ target: other }) => other()));
+    }
+  }
+  return [...found];
 }
 
 // — Entities as JSON for other programs: with class-transformer's decorators applied, and with loaded relations.
