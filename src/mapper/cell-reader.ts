@@ -2,7 +2,13 @@ import { compareBytes, equalBytes, toHex, toStringBinary } from '../bytes/index.
 import { generated } from '../codegen/generated.js';
 import { RowanError } from '../errors.js';
 import { BaseCodec } from '../key/codecs/index.js';
-import { type ColumnSchema, type ColumnWindow, SHADOW_QUALIFIER, type ValueCodec } from '../schema/types.js';
+import {
+  type ColumnSchema,
+  type ColumnWindow,
+  isSingleCell,
+  SHADOW_QUALIFIER,
+  type ValueCodec,
+} from '../schema/types.js';
 import type { Cell, RawRow, Result } from '../table/index.js';
 import {
   type MappedEntity,
@@ -54,7 +60,7 @@ export class CellReader {
     const wanted = new Set(slotsOf(shape));
     entity.columns.forEach((column, slot) => {
       if (!wanted.has(slot)) return;
-      const single = column.kind === 'column' || column.kind === 'counter';
+      const single = isSingleCell(column);
       this.columns.push(
         new ExpectedColumn(column, slot, column.qualifier, column.codec, single, column.kind === 'columns'),
       );

@@ -417,7 +417,7 @@ export class EntityQuery<C extends KeyedClass, T = EntityOf<C>> extends BaseQuer
   private planOf(spec: QuerySpec): EntityPlan | PathPlan {
     const { indexing } = this.access;
     if (spec.through !== undefined) {
-      PATHS!.requireActive(spec.schema, spec.through.index.index, indexing?.access);
+      PATHS!.requireActive(spec.schema, spec.through.path.index, indexing?.access);
       return PATHS!.plan(spec, spec.through);
     }
     if (indexing === undefined || spec.fullScan) return planQuery(spec);
@@ -437,7 +437,7 @@ export class EntityQuery<C extends KeyedClass, T = EntityOf<C>> extends BaseQuer
     // Observers get an event for the running query.
     if (access.operations?.hasQueryListeners) return undefined;
     if (lookUps !== undefined) {
-      PATHS!.requireActive(spec.schema, through.index.index, access.indexing?.access);
+      PATHS!.requireActive(spec.schema, through.path.index, access.indexing?.access);
       const found = lookUps.find(spec, through.key, options, limit === 1);
       if (found instanceof Promise) return found.then((one) => (one === null ? [] : [one as T]));
       if (found !== undefined) return found === null ? [] : [found as T];
@@ -465,7 +465,7 @@ export class EntityQuery<C extends KeyedClass, T = EntityOf<C>> extends BaseQuer
   private prepared({ spec, plan }: Resolved): Prepared {
     const { schema, orderBy } = spec;
     const { through } = this.spec;
-    const index = 'use' in plan ? plan.use.index.index : undefined;
+    const index = 'use' in plan ? plan.use.path.index : undefined;
     return {
       plan: this.reading(plan),
       reversedPlan: () => this.reading(this.planOf({ ...spec, reversed: !spec.reversed })),

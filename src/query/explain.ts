@@ -47,7 +47,7 @@ function explainQuery(plan: EntityPlan): Explanation {
     maxRows: maxRows(keyPlan, plan.limitPushed ? spec.limit : undefined),
     timeRange: explainTimes(plan),
     warnings: warningsOf(plan, local),
-    ...(plan.unserved.length > 0 && { unused: plan.unserved }),
+    ...(plan.unused.length > 0 && { unused: plan.unused }),
   });
 }
 
@@ -55,7 +55,7 @@ function explainQuery(plan: EntityPlan): Explanation {
 function explainPath(plan: PathPlan, table: string): Explanation {
   const { spec, use, keyPlan, covered } = plan;
   const { schema } = spec;
-  const { index } = use.index;
+  const { index } = use.path;
   const local = plan.local.map((one) => describeCondition(one));
   const points = keyPlan.kind === 'point' || keyPlan.kind === 'points';
   const bound = points ? keyPlan.ranges.length : local.length === 0 ? (spec.limit ?? null) : null;
@@ -88,8 +88,8 @@ function pathWarnings({ keyPlan, spec }: PathPlan, local: readonly string[]): Ex
   const warnings: ExplainWarning[] = [];
   if (keyPlan.ranges.length > MANY_RANGES) warnings.push(fanOut(keyPlan));
   if (keyPlan.order === 'none' && keyPlan.kind !== 'point') warnings.push(UNORDERED);
-  if (local.length > 0) warnings.push(decidedHere(local, spec.limit));
-  if (spec.orderBy !== undefined) warnings.push(sortedHere(spec.orderBy.property));
+  if (local.length > 0) warnings.push(localFilter(local, spec.limit));
+  if (spec.orderBy !== undefined) warnings.push(sortedInMemory(spec.orderBy.property));
   return warnings;
 }
 
@@ -223,8 +223,8 @@ function warningsOf(plan: EntityPlan, local: readonly string[]): ExplainWarning[
   }
   if (keyPlan.ranges.length > MANY_RANGES) warnings.push(fanOut(keyPlan));
   if (keyPlan.order === 'none' && keyPlan.kind !== 'point') warnings.push(UNORDERED);
-  if (local.length > 0) warnings.push(decidedHere(local, spec.limit));
-  if (spec.orderBy !== undefined) warnings.push(sortedHere(spec.orderBy.property));
+  if (local.length > 0) warnings.push(localFilter(local, spec.limit));
+  if (spec.orderBy !== undefined) warnings.push(sortedInMemory(spec.orderBy.property));
   if (spec.selected !== undefined && schema.marker === undefined) {
     warn(
       'READS_WHOLE_ROWS',
@@ -248,14 +248,14 @@ function fanOut({ ranges }: KeyPlan): ExplainWarning {
   };
 }
 
-function decidedHere(local: readonly string[], limit: number | undefined): ExplainWarning {
+function localFilter(local: readonly string[], limit: number | undefined): ExplainWarning {
   return {
     code: 'LOCAL_FILTER',
     message: `Decided after reading: ${local.join(' and ')}. Every row of the ranges is read${limit === undefined ? '' : ' until the limit is met'}.`,
   };
 }
 
-function sortedHere(property: string): ExplainWarning {
+function sortedInMemory(property: string): ExplainWarning {
   return {
     code: 'SORTED_HERE',
     message: `Sorted by ${property} in memory: every row of the ranges is read, whatever the limit.`,

@@ -76,5 +76,5 @@ export interface PathPlanner {
 
 /** The part of a cursor's identity that names the path: a position in one index is none in another. */
 export function pathIdentity({ use }: PathPlan): string {
-  return ` ${use.index.index.signature} ${describeKeyConditions(use.key)}`;
+  return ` ${use.path.index.signature} ${describeKeyConditions(use.key)}`;
 }

@@ -1,6 +1,6 @@
 import { QueryError } from '../errors.js';
 import type { KeyPlan, PartCondition } from '../key/types.js';
-import type { EntitySchema } from '../schema/types.js';
+import { type EntitySchema, isSingleCell } from '../schema/types.js';
 import { type Filter, filters } from '../table/index.js';
 import { type Condition, conjuncts, describeCondition, keyPartAsCondition } from './condition.js';
 import { compileCondition, type RowTest } from './evaluate.js';
@@ -29,21 +29,21 @@ export interface EntityPlan {
   /** Reduces a loaded entity to what was requested. */
   readonly finish: Finish | undefined;
   /** The indexes that were considered, and why they are not used. */
-  readonly unserved: readonly OtherPath[];
+  readonly unused: readonly OtherPath[];
 }
 
 /**
- * Plans a query by its key. @param unserved the indexes, and why they are not used. @param keyPlan the plan of the
+ * Plans a query by its key. @param unused the indexes, and why they are not used. @param keyPlan the plan of the
  * key. @throws KeyError on conditions that the layout cannot search; QueryError `ERR_FULL_SCAN` when the whole table
  * would be read without `fullScan`.
  */
 export function planQuery(
   spec: QuerySpec,
-  unserved: readonly OtherPath[] = [],
+  unused: readonly OtherPath[] = [],
   keyPlan = spec.schema.key.plan(spec.key),
 ): EntityPlan {
   const { schema } = spec;
-  if (keyPlan.kind === 'full' && !spec.fullScan) throw fullScanError(spec, unserved);
+  if (keyPlan.kind === 'full' && !spec.fullScan) throw fullScanError(spec, unused);
   const conditions = [...storedPartConditions(spec, keyPlan), ...spec.where.flatMap(conjuncts)];
   // Ranges with rows of other entities: their columns may hold values that the codec does not write.
   const onlyOwn = keyPlan.check === undefined;
@@ -69,7 +69,7 @@ export function planQuery(
     rowTest: test,
     limitPushed: spec.limit !== undefined && spec.orderBy === undefined && test === undefined,
     finish: finishOf(spec),
-    unserved,
+    unused,
   };
 }
 
@@ -128,9 +128,9 @@ function cutPoints(property: string, { lower, upper }: Extract<PartCondition, { 
   };
 }
 
-function fullScanError(spec: QuerySpec, unserved: readonly OtherPath[]): QueryError {
+function fullScanError(spec: QuerySpec, unused: readonly OtherPath[]): QueryError {
   const { schema } = spec;
-  const why = unserved.map(({ name, why }) => `${name} ${why}`).join('; ');
+  const why = unused.map(({ name, why }) => `${name} ${why}`).join('; ');
   const first = schema.key.parts[0]?.name ?? '?';
   const where = spec.where.map((one) => describeCondition(one)).join(' and ');
   const index = indexToDeclare(schema, spec.where);
@@ -156,8 +156,7 @@ function indexToDeclare(schema: EntitySchema, where: readonly Condition[]): stri
   for (const condition of where.flatMap(conjuncts)) {
     if (condition.kind !== 'test' || condition.negated || condition.inside !== undefined) continue;
     const column = schema.columnsByProperty.get(condition.property);
-    if (column === undefined || condition.entry !== undefined) continue;
-    if (column.kind !== 'column' && column.kind !== 'counter') continue;
+    if (!isSingleCell(column) || condition.entry !== undefined) continue;
     if (condition.operator === 'eq' || condition.operator === 'in') equal.add(condition.property);
     else if (['gt', 'gte', 'lt', 'lte', 'startsWith'].includes(condition.operator)) {
       ranged.add(condition.property);

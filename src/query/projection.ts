@@ -2,7 +2,7 @@
 
 import { equalBytes } from '../bytes/index.js';
 import { QueryError } from '../errors.js';
-import type { ColumnSchema, EntitySchema } from '../schema/types.js';
+import { type ColumnSchema, type EntitySchema, isSingleCell } from '../schema/types.js';
 import { describe } from '../table/checks.js';
 import type { Query } from '../table/index.js';
 import { type Condition, testedProperties } from './condition.js';
@@ -142,7 +142,7 @@ function isCheaperWhole(schema: EntitySchema, family: string, wanted: number): b
   const own = schema.columns.filter((column) => column.family === family);
   return (
     2 * wanted >= own.length + 1 &&
-    own.every(({ kind, codec }) => (kind === 'column' || kind === 'counter') && !LARGE.test(codec.name))
+    own.every((column) => isSingleCell(column) && !LARGE.test(column.codec.name))
   );
 }
 

@@ -16,7 +16,7 @@ export interface AccessPath {
 
 /** An access path chosen for a query, with the conditions on its parts. */
 export interface PathUse {
-  readonly index: AccessPath;
+  readonly path: AccessPath;
   readonly key: KeyConditions;
   /** The conditions of the query that every entry in the range satisfies. */
   readonly served: ReadonlySet<Condition>;

@@ -1,7 +1,7 @@
 /** Order by a column. */
 
 import { QueryError } from '../errors.js';
-import { type EntitySchema, valueAt } from '../schema/types.js';
+import { type EntitySchema, isSingleCell, valueAt } from '../schema/types.js';
 import { describe } from '../table/checks.js';
 import { valueComparator } from './evaluate.js';
 import type { QuerySpec } from './query-spec.js';
@@ -38,9 +38,8 @@ export function compareItems(
 function comparatorOf(schema: EntitySchema, property: string): (a: unknown, b: unknown) => number {
   const column = schema.columnsByProperty.get(property);
   const part = schema.key.parts.find(({ name, recoverable }) => name === property && recoverable);
-  const single = column === undefined || column.kind === 'column' || column.kind === 'counter';
   const codec = column?.codec ?? part?.codec;
-  if (codec === undefined || !single) {
+  if (codec === undefined || (column !== undefined && !isSingleCell(column))) {
     throw new QueryError(
       `orderBy: ${schema.name} has no column ${typeof property === 'string' ? `"${property}"` : describe(property)} of one value to sort by.`,
       {

@@ -35,7 +35,8 @@ const NO_OPTIONS: FindOptions = Object.freeze({});
 /** Queries by one index. The state that does not depend on conditions is prepared once. */
 export class ByIndex<C extends KeyedClass> {
   private readonly title: string;
-  private readonly asked: Pick<KeyLayout, 'parts'>;
+  /** The parts that conditions may name. */
+  private readonly searchable: Pick<KeyLayout, 'parts'>;
   private readonly lookUps: EqualLookUps | undefined;
 
   constructor(
@@ -47,7 +48,7 @@ export class ByIndex<C extends KeyedClass> {
   ) {
     const { name, layout, parts } = index.index;
     this.title = `${index.schema.name}.by("${name}")`;
-    this.asked = { parts: layout.parts.filter((part) => parts.includes(part.name)) };
+    this.searchable = { parts: layout.parts.filter((part) => parts.includes(part.name)) };
     this.lookUps = PATHS!.lookUpsBy(index, access);
   }
 
@@ -56,9 +57,9 @@ export class ByIndex<C extends KeyedClass> {
     const { index, timeRange, access } = this;
     const merged = given === undefined ? this.defaults : withDefaults(this.defaults, given);
     const options = merged === undefined ? NO_OPTIONS : checkFindOptions(merged);
-    const key = parseKeyConditions(this.title, this.asked, conditions);
+    const key = parseKeyConditions(this.title, this.searchable, conditions);
     const why = 'it was asked for by name';
-    const through: PathUse = { index, key, served: NOTHING, why, others: [] };
+    const through: PathUse = { path: index, key, served: NOTHING, why, others: [] };
     const { fullScan = false, withDeleted } = options;
     const spec = emptySpec(index.schema, {}, { timeRange, fullScan, withDeleted }, through);
     return new Query<C>(access, spec, options, this.changer, this.lookUps);

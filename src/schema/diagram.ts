@@ -1,5 +1,5 @@
 import type { Schema } from './compile.js';
-import type { EntitySchema } from './types.js';
+import { type EntitySchema, isSingleCell } from './types.js';
 
 /** Entities and their relations as an entity-relationship diagram, and its text in Mermaid. */
 
@@ -95,11 +95,12 @@ function propertiesOf({ key, columns, indexes }: EntitySchema, listed: boolean):
   }));
   if (!listed) return properties;
   const parts = new Set(key.parts.map(({ name }) => name));
-  for (const { property, codec, kind, family } of columns) {
+  for (const column of columns) {
+    const { property, codec, kind, family } = column;
     if (parts.has(property)) continue;
     properties.push({
       name: property,
-      type: kind === 'column' || kind === 'counter' ? codec.name : `${kind} ${codec.name}`,
+      type: isSingleCell(column) ? codec.name : `${kind} ${codec.name}`,
       family,
       ...(unique.has(property) && { mark: 'UK' }),
     });

@@ -441,6 +441,13 @@ export interface RowReader<E extends object = object> {
   readRaw(raw: RawRow): E | null;
 }
 
+/** Whether a property is stored as one cell with one value. False of undefined: the property is no column. */
+export function isSingleCell(
+  column: ColumnSchema | undefined,
+): column is ColumnSchema & { readonly kind: 'column' | 'counter' } {
+  return column?.kind === 'column' || column?.kind === 'counter';
+}
+
 /** The value at a path of properties. Undefined where it, or an object on the way, is absent. */
 export function valueAt(entity: object, path: readonly string[]): unknown {
   let value: unknown = entity;

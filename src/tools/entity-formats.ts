@@ -11,7 +11,7 @@ import { parquetFiles } from '../job/pipeline/parquet-sink.js';
 import type { Sink } from '../job/pipeline/sink.js';
 import type { FileFormatName } from '../job/pipeline/source.js';
 import { storedValue } from '../key/index.js';
-import type { EntitySchema } from '../schema/types.js';
+import { type EntitySchema, isSingleCell } from '../schema/types.js';
 
 type Plain = Readonly<Record<string, JsonValue>>;
 type Properties = Readonly<Record<string, unknown>>;
@@ -240,7 +240,7 @@ function storedOf(entity: EntitySchema, name: string, value: unknown): unknown {
 function singleCodec(entity: EntitySchema, name: string): { readonly name: string } | undefined {
   const column = entity.columnsByProperty.get(name);
   const part = entity.key.parts.find((each) => each.name === name);
-  if (column !== undefined && column.kind !== 'column' && column.kind !== 'counter') return undefined;
+  if (column !== undefined && !isSingleCell(column)) return undefined;
   return (column ?? part)?.codec;
 }
 

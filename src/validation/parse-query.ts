@@ -8,7 +8,7 @@ import { parseKeyConditions, resolverOf, type Where } from '../query/index.js';
 import { CONDITION_OPERATORS } from '../query/key-conditions.js';
 import { orderedProperty } from '../query/sort.js';
 import type { EntityOf, KeyedClass, KeyOf, KeyPrefix, PropertiesOf } from '../schema/entity-types.js';
-import type { EntitySchema } from '../schema/types.js';
+import { type EntitySchema, isSingleCell } from '../schema/types.js';
 import { checkOptions, describe, isInstance, isList, isPlainObject, isRecord } from '../table/checks.js';
 import { partCodec } from './fields.js';
 import { type Issue, MAX_ISSUES, refusal } from './standard.js';
@@ -202,8 +202,9 @@ function rulesOf(schema: EntitySchema, given: GivenRules): CheckedRules {
 function askedCodec(schema: EntitySchema, name: string): AnyCodec | undefined {
   if (schema.key.parts.some((part) => part.name === name)) return partCodec(schema, name);
   const column = schema.columnsByProperty.get(name);
-  const single = column?.kind === 'column' || column?.kind === 'counter';
-  return single && resolverOf(schema).kindOf(name) === 'value' ? (column.codec as AnyCodec) : undefined;
+  return isSingleCell(column) && resolverOf(schema).kindOf(name) === 'value'
+    ? (column.codec as AnyCodec)
+    : undefined;
 }
 
 /** Every operator that fits the values of a property. */
@@ -215,17 +216,19 @@ function operatorsOf(schema: EntitySchema, name: string, codec: AnyCodec): reado
   return known ? OPERATORS.filter((operator) => !OF_TEXT.has(operator)) : OF_ALL;
 }
 
-/** The conditions on one property: strings by operator. */
-type Asked = Map<string, unknown[]>;
+/** The conditions on one property: operands by operator. */
+type Operands = Map<string, unknown[]>;
 
 /** The deepest nesting of a name. */
 const MAX_STEPS = 8;
 
 class QueryParser {
   readonly issues: Issue[] = [];
-  private readonly asked = new Map<string, Asked>();
+  /** The conditions on each property. */
+  private readonly conditions = new Map<string, Operands>();
+  private conditionCount = 0;
+  /** The values of the parameters that are no conditions: {@link OWN}. */
   private readonly own = new Map<string, unknown[]>();
-  private conditions = 0;
 
   constructor(
     private readonly schema: EntitySchema,
@@ -247,8 +250,8 @@ class QueryParser {
       this.refuse(['cursor'], 'it cannot be combined with orderBy, since pages are in key order.');
     }
     const tests = new Map<string, Record<string, unknown>>();
-    for (const [name, asked] of this.asked) {
-      const test = this.test(name, asked);
+    for (const [name, operands] of this.conditions) {
+      const test = this.test(name, operands);
       if (test !== undefined) tests.set(name, test);
     }
     if (this.issues.length > 0) return undefined;
@@ -305,14 +308,14 @@ class QueryParser {
     if (!field.operators.has(operator)) {
       return this.refuse(path, `the allowed operators of ${name} are ${[...field.operators].join(', ')}.`);
     }
-    const asked: Asked = this.asked.get(name) ?? new Map();
-    this.asked.set(name, asked);
-    const values = asked.get(operator);
+    const operands: Operands = this.conditions.get(name) ?? new Map();
+    this.conditions.set(name, operands);
+    const values = operands.get(operator);
     if (values === undefined) {
-      this.conditions++;
-      if (this.conditions > maxConditions)
+      this.conditionCount++;
+      if (this.conditionCount > maxConditions)
         return this.refuse(path, `a query may have at most ${maxConditions} conditions.`);
-      asked.set(operator, [value]);
+      operands.set(operator, [value]);
     } else if (values.length >= maxValues) this.refuse(path, `more than ${maxValues} values.`);
     else values.push(value);
   }
@@ -353,12 +356,12 @@ class QueryParser {
   }
 
   /** The conditions on a property, as values of its codec. */
-  private test(name: string, asked: Asked): Record<string, unknown> | undefined {
+  private test(name: string, operands: Operands): Record<string, unknown> | undefined {
     if (Object.hasOwn(this.rules.key, name))
       return this.refuse([name], 'it is set by the program and cannot be queried.');
     const { codec } = this.rules.allow.get(name)!;
     const test: Record<string, unknown> = {};
-    for (const [operator, texts] of asked) {
+    for (const [operator, texts] of operands) {
       const several = operator === 'eq' && texts.length > 1 ? 'in' : operator;
       const path = [...name.split('.'), ...(operator === 'eq' ? [] : [operator])];
       if (Object.hasOwn(test, several)) return this.refuse(path, 'it occurs twice.');
@@ -409,17 +412,17 @@ class QueryParser {
       if (Object.hasOwn(key, name)) continue;
       const test = tests.get(name);
       if (test === undefined || !Object.keys(test).every((operator) => OF_KEY.has(operator))) break;
-      const asked = keyTest(test);
-      const list = isRecord(asked) && isList(asked['in']) ? asked['in'].length : 1;
-      if (!this.canPlan({ ...key, [name]: asked })) break;
+      const condition = keyTest(test);
+      const list = isRecord(condition) && isList(condition['in']) ? condition['in'].length : 1;
+      if (!this.canPlan({ ...key, [name]: condition })) break;
       ranges *= list;
       if (ranges > rules.maxValues) {
         this.refuse([name], `the lists expand to more than ${rules.maxValues} ranges of keys.`);
         break;
       }
-      key[name] = asked;
+      key[name] = condition;
       tests.delete(name);
-      if (isPlainObject(asked) && !Object.hasOwn(asked, 'in')) break;
+      if (isPlainObject(condition) && !Object.hasOwn(condition, 'in')) break;
     }
     return key;
   }

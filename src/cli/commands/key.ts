@@ -2,7 +2,7 @@ import { type Command, Option } from 'commander';
 import { fromHex, fromStringBinary, toHex, toStringBinary } from '../../bytes/index.js';
 import type { JsonValue } from '../../codec/index.js';
 import { InvalidArgumentError } from '../../errors.js';
-import type { ColumnSchema, EntitySchema } from '../../schema/types.js';
+import { type ColumnSchema, type EntitySchema, isSingleCell } from '../../schema/types.js';
 import type { CliContext } from '../context.js';
 import { loadSchema } from '../load-entities.js';
 import { sampleKeys } from './hotspots.js';
@@ -96,8 +96,8 @@ async function columnOf(
 ): Promise<{ entity: EntitySchema; column: ColumnSchema }> {
   const entity = await entityOf(module, name);
   const column = entity.columnsByProperty.get(property);
-  if (column?.kind === 'column' || column?.kind === 'counter') return { entity, column };
-  const known = entity.columns.filter(({ kind }) => kind === 'column' || kind === 'counter');
+  if (isSingleCell(column)) return { entity, column };
+  const known = entity.columns.filter(isSingleCell);
   throw new InvalidArgumentError(
     `${name} has no single-cell column "${property}". It has ${known.map((each) => each.property).join(', ')}.`,
   );

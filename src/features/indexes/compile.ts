@@ -16,7 +16,7 @@ import type { CompiledColumns } from '../../schema/columns.js';
 import { digestOf, isList, NAME_PATTERN, partCodec, textOf, versionMark } from '../../schema/derived.js';
 import type { FeatureCompiler } from '../../schema/feature-part.js';
 import type { Problems } from '../../schema/problems.js';
-import { type ColumnSchema, type IndexSchema, ROW_PART } from '../../schema/types.js';
+import { type ColumnSchema, type IndexSchema, isSingleCell, ROW_PART } from '../../schema/types.js';
 import { describe, isRecord } from '../../table/checks.js';
 
 const OPTIONS: readonly string[] = ['unique', 'include', 'where', 'each', 'consistency'];
@@ -248,7 +248,7 @@ class IndexCompiler {
         );
       }
       for (const column of own) {
-        if (column.kind !== 'column' && column.kind !== 'counter') {
+        if (!isSingleCell(column)) {
           this.problem(
             `It includes "${column.property}", which is more than one cell.`,
             'Include columns of one cell.',

@@ -136,16 +136,16 @@ export class IndexMaintainer implements StepMaintainer {
     step: Pick<ChangeStep, 'read'>,
     out: RowEffect[],
   ): void {
-    const { index, row, was, is, ttl, isShortened } = change;
+    const { index, row, before, after, ttl, isShortened } = change;
     const { tableName: table, schema } = this.indexes;
     if (index.index.eventual) {
       out.push({ table, mutation: entryNoteOf(row) });
       return;
     }
-    const asked = index.index.unique && (was === undefined || is === undefined);
+    const asked = index.index.unique && (before === undefined || after === undefined);
     const holder = asked ? this.holder(change, step) : dataRow;
     const own = holder !== undefined && equalBytes(holder, dataRow);
-    if (is === undefined) {
+    if (after === undefined) {
       if (own) out.push({ table, mutation: deleteOf(row) });
       return;
     }
@@ -155,7 +155,7 @@ export class IndexMaintainer implements StepMaintainer {
     }
     // A put after a delete in the same step has a later timestamp.
     if (isShortened) out.push({ table, mutation: deleteOf(row) });
-    out.push({ table, mutation: putOf(is, ttl) });
+    out.push({ table, mutation: putOf(after, ttl) });
   }
 
   /** The data row that an entry of a unique index names. */

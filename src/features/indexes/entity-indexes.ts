@@ -5,6 +5,7 @@ import {
   type ColumnSchema,
   type EntitySchema,
   type IndexSchema,
+  isSingleCell,
   ROW_PART,
   type RowReader,
   valueAt,
@@ -84,7 +85,7 @@ export class EntityIndex {
     this.deciding = [...new Set([...columns, ...(where?.columns ?? [])])];
     this.columns = [...new Set([...this.deciding, ...included])];
     this.reader = schema.mapper.readerOf(new Set(parts));
-    this.needed = columns.filter(({ kind }) => kind === 'column' || kind === 'counter');
+    this.needed = columns.filter(isSingleCell);
     this.paths = parts.map((part) => schema.columnsByProperty.get(part)?.path ?? [part]);
   }
 

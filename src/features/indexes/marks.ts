@@ -95,8 +95,8 @@ export class EntryMarks {
   }
 
   private markOf(work: EntryWork, change: EntryChange): readonly [EntryWork, Mark] {
-    const { index, row, was, is } = change;
-    return [work, { index, row, change, value: unverifiedValue((is ?? was)!.value, work.of.token) }];
+    const { index, row, before, after } = change;
+    return [work, { index, row, change, value: unverifiedValue((after ?? before)!.value, work.of.token) }];
   }
 
   /** The first attempt at a mark. Entries of unique indexes are claimed only if they are as expected. */
@@ -104,13 +104,13 @@ export class EntryMarks {
     const { index, change } = mark;
     const put = this.putOf(work, mark);
     if (!index.index.unique) return put;
-    return change.was === undefined
+    return change.before === undefined
       ? CheckAndMutate.ifNotExists(INDEX_FAMILY, ENTRY_QUALIFIER, put)
-      : ifStill(change.was.value, put);
+      : ifStill(change.before.value, put);
   }
 
   private putOf(work: EntryWork, { index, row, value, change }: Mark): RowMutation {
-    const ttl = change.is === undefined ? this.planner.remaining(index, work.of.image) : change.ttl;
+    const ttl = change.after === undefined ? this.planner.remaining(index, work.of.image) : change.ttl;
     return putOf({ row, value }, ttl);
   }
 
@@ -161,7 +161,7 @@ export class EntryMarks {
     const { index, row, change } = mark;
     const put = this.putOf(work, mark);
     if (found === undefined) {
-      if (change.is !== undefined) {
+      if (change.after !== undefined) {
         const action = CheckAndMutate.ifNotExists(INDEX_FAMILY, ENTRY_QUALIFIER, put);
         return { action, isTakeover: false };
       }
@@ -171,7 +171,7 @@ export class EntryMarks {
     const { holder, token, cell } = found;
     const action = ifStill(cell.value, put);
     if (equalBytes(holder, work.of.row)) return { action, isTakeover: false };
-    if (change.is === undefined) {
+    if (change.after === undefined) {
       work.drop(change);
       return undefined;
     }
@@ -211,7 +211,7 @@ export class EntryMarks {
   /** Releases claimed values, so that two changes that wait for each other do not deadlock. */
   private async release(works: readonly EntryWork[]): Promise<void> {
     const claims = works.flatMap(({ marks }) =>
-      [...marks.values()].filter(({ index, change }) => index.index.unique && change.was === undefined),
+      [...marks.values()].filter(({ index, change }) => index.index.unique && change.before === undefined),
     );
     await this.remove(claims);
   }
@@ -238,8 +238,8 @@ export class EntryMarks {
         .filter(({ change }) => work.changes.includes(change))
         .map((mark): [EntryWork, Mark] => [work, mark]),
     );
-    const kept = marks.filter(([, { change }]) => change.is !== undefined);
-    const gone = marks.filter(([, { change }]) => change.is === undefined);
+    const kept = marks.filter(([, { change }]) => change.after !== undefined);
+    const gone = marks.filter(([, { change }]) => change.after === undefined);
     const shortened = kept.map(([, mark]) => mark).filter(({ change }) => change.isShortened);
     const marked = await this.storedEntries(shortened, undefined);
     // In parallel: an unverified new entry already leads readers to the row.
@@ -247,9 +247,12 @@ export class EntryMarks {
     const verifying = this.batch(
       kept.map(([, mark]) => {
         const { value, change } = mark;
-        const is = change.is!;
+        const entry = change.after!;
         const cell = change.isShortened ? marked[shortened.indexOf(mark)]?.cell : undefined;
-        return ifStill(value, cell === undefined ? putOf(is, change.ttl) : verified(is, change.ttl, cell));
+        return ifStill(
+          value,
+          cell === undefined ? putOf(entry, change.ttl) : verified(entry, change.ttl, cell),
+        );
       }),
       undefined,
     );

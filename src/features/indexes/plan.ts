@@ -18,13 +18,13 @@ import {
   noteRow,
 } from './entry.js';
 
-/** The change of one entry: removed (only `was`), added (only `is`) or rewritten. */
+/** The change of one entry: removed (only `before`), added (only `after`) or rewritten. */
 export interface EntryChange {
   readonly index: EntityIndex;
   /** The row of the entry. */
   readonly row: Uint8Array;
-  readonly was: IndexEntry | undefined;
-  readonly is: IndexEntry | undefined;
+  readonly before: IndexEntry | undefined;
+  readonly after: IndexEntry | undefined;
   /** The TTL of the entry, ms. Undefined: without end. */
   readonly ttl: number | undefined;
   /**
@@ -104,16 +104,18 @@ export class EntryPlanner {
     after: RowImage,
     out: EntryChange[],
   ): void {
-    for (const was of old) {
-      if (now.some(({ row }) => equalBytes(row, was.row))) continue;
-      out.push({ index, row: was.row, was, is: undefined, ttl: undefined, isShortened: false });
+    for (const entry of old) {
+      const { row } = entry;
+      if (now.some((one) => equalBytes(one.row, row))) continue;
+      out.push({ index, row, before: entry, after: undefined, ttl: undefined, isShortened: false });
     }
     const ttl = this.life.ends ? this.remaining(index, after) : undefined;
-    for (const is of now) {
-      const was = old.find(({ row }) => equalBytes(row, is.row));
-      if (was !== undefined && !this.life.ends && equalBytes(was.value, is.value)) continue;
-      const isShortened = was !== undefined && ttl !== undefined && ttl < this.left(index, before);
-      out.push({ index, row: is.row, was, is, ttl, isShortened });
+    for (const entry of now) {
+      const { row } = entry;
+      const known = old.find((one) => equalBytes(one.row, row));
+      if (known !== undefined && !this.life.ends && equalBytes(known.value, entry.value)) continue;
+      const isShortened = known !== undefined && ttl !== undefined && ttl < this.left(index, before);
+      out.push({ index, row, before: known, after: entry, ttl, isShortened });
     }
   }
 

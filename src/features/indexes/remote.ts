@@ -170,7 +170,10 @@ export class RemoteEntries implements RowEntries {
       const index = all[i]!;
       const ttl = this.planner.remaining(index, image);
       const isShortened = ttl !== undefined;
-      return entries.map((is) => ({ index, row: is.row, was: had ? is : undefined, is, ttl, isShortened }));
+      return entries.map((entry) => {
+        const before = had ? entry : undefined;
+        return { index, row: entry.row, before, after: entry, ttl, isShortened };
+      });
     });
   }
 
@@ -308,8 +311,8 @@ function blank({ index, row }: Suspect, dataRow: Uint8Array): EntryChange {
   return {
     index,
     row,
-    was: { row, value: encodeEntryValue(index.index, dataRow, cells) },
-    is: undefined,
+    before: { row, value: encodeEntryValue(index.index, dataRow, cells) },
+    after: undefined,
     ttl: undefined,
     isShortened: false,
   };

@@ -9,6 +9,7 @@ import {
   type ColumnSchema,
   type EntitySchema,
   type IndexSchema,
+  isSingleCell,
   type LinkSchema,
   type RowReader,
   valueAt,
@@ -179,10 +180,7 @@ export class Link {
   /** Whether cells alone determine the row of `other`. */
   private get isByCells(): boolean {
     const { columns, properties } = this;
-    return (
-      columns.length === properties.length &&
-      columns.every(({ kind }) => kind === 'column' || kind === 'counter')
-    );
+    return columns.length === properties.length && columns.every(isSingleCell);
   }
 
   /** Up to `limit` rows that hold the key of `target`, from a position on. */

@@ -18,6 +18,7 @@ import {
   ALL_PART,
   type EntitySchema,
   type FigureSchema,
+  isSingleCell,
   type MeasuredSchema,
   type SummarySchema,
 } from '../../schema/types.js';
@@ -245,8 +246,7 @@ class SummaryCompiler {
     const before = this.problems.count;
     const column = columns.find((one) => one.property === property);
     const own = key.parts.find(({ name, recoverable }) => name === property && recoverable);
-    const single = column?.kind === 'column' || column?.kind === 'counter';
-    if (own === undefined && (!single || isList(column))) {
+    if (own === undefined && (!isSingleCell(column) || isList(column))) {
       this.problem(
         `It names ${describe(property)}, which is neither a single-valued column nor a key part.`,
         `Name one of: ${[...key.parts.map(({ name }) => name), ...columns.map((one) => one.property)].join(', ')}.`,

@@ -1,7 +1,7 @@
 import { QueryError } from '../../errors.js';
 import type { IsValueObject, Shown } from '../../schema/entity-types.js';
 import { zeroOf } from '../../schema/sum-kinds.js';
-import type { EntitySchema, ValueCodec } from '../../schema/types.js';
+import { type EntitySchema, isSingleCell, type ValueCodec } from '../../schema/types.js';
 import { describe, isInstance, isRecord } from '../../table/checks.js';
 import { type ValueComparator, valueComparator } from '../evaluate.js';
 import { type RunningSum, sumFor } from './exact-sum.js';
@@ -30,9 +30,7 @@ export function valuesOf({ name, columnsByProperty, key }: EntitySchema): ValueS
     name,
     codecOf: (property) => {
       const column = columnsByProperty.get(property);
-      if (column !== undefined) {
-        return column.kind === 'column' || column.kind === 'counter' ? column.codec : undefined;
-      }
+      if (column !== undefined) return isSingleCell(column) ? column.codec : undefined;
       return key.parts.find((part) => part.name === property && part.recoverable)?.codec;
     },
     pathOf: (property) => columnsByProperty.get(property)?.path ?? [property],

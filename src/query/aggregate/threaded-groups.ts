@@ -1,7 +1,7 @@
 /** Figures of rows that threads read: they send values by groups of equal bytes, and only those are decoded here. */
 
 import { BaseCodec } from '../../key/codecs/index.js';
-import { type ColumnSchema, type EntitySchema, SHADOW_QUALIFIER } from '../../schema/types.js';
+import { type ColumnSchema, type EntitySchema, isSingleCell, SHADOW_QUALIFIER } from '../../schema/types.js';
 import type { CellColumn, PackedGroups } from '../../table/index.js';
 import type { TableAccess } from '../access.js';
 import { scanInThreads, type ThreadedRun } from '../execute.js';
@@ -64,8 +64,7 @@ function isOwn(column: ColumnSchema | undefined): column is ColumnSchema {
 /** The column of a property that is one cell, and no part of an embedded object. */
 function ownColumn({ columnsByProperty }: EntitySchema, property: string): ColumnSchema | undefined {
   const column = columnsByProperty.get(property);
-  const isSingle = column?.kind === 'column' || column?.kind === 'counter';
-  return isSingle && column.path.length === 1 ? column : undefined;
+  return isSingleCell(column) && column.path.length === 1 ? column : undefined;
 }
 
 function placeOf({ family, qualifier }: ColumnSchema): CellColumn {

@@ -420,12 +420,12 @@ function explainedRead(
 }
 
 function explainedTests(tests: readonly RelatedTestNode[], path: string): RelationExplanation[] {
-  return tests.flatMap(({ relation, target, text, asked }) => {
+  return tests.flatMap(({ relation, target, text, conditions }) => {
     const reads =
       relation.kind === 'one'
         ? `tests ${path}${text}: a get for each distinct key, ${KEYS_AT_ONCE} in a call, with the conditions as filters`
         : `tests ${path}${text}: one range for each row, ${LISTS_AT_ONCE} at a time, up to the first row that decides`;
-    const below = asked === undefined ? [] : explainedTests(asked.related, `${path}${text}: `);
+    const below = conditions === undefined ? [] : explainedTests(conditions.related, `${path}${text}: `);
     return [explainedRead(relation, target, relation.property, 'lookup', reads), ...below];
   });
 }

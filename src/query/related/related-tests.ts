@@ -70,7 +70,7 @@ type Quantifier = 'some' | 'none' | 'every';
 const QUANTIFIERS: readonly string[] = ['some', 'none', 'every'] satisfies Quantifier[];
 
 /** Conditions on one related entity, as of `where` and on its relations. */
-interface Asked {
+interface CompiledConditions {
   readonly where: Item;
   readonly related: readonly RelatedTestNode[];
   /** The conditions on relations as they were given. */
@@ -83,8 +83,8 @@ export type RelatedTestNode = {
   readonly target: EntitySchema;
   readonly text: string;
 } & (
-  | { readonly quantifier: 'one' | Quantifier; readonly asked: Asked }
-  | { readonly quantifier: 'absent'; readonly asked?: undefined }
+  | { readonly quantifier: 'one' | Quantifier; readonly conditions: CompiledConditions }
+  | { readonly quantifier: 'absent'; readonly conditions?: undefined }
 );
 
 /** A compiled count of one relation. */
@@ -92,7 +92,7 @@ export interface RelatedCountNode {
   readonly name: string;
   readonly relation: RelationSchema;
   readonly target: EntitySchema;
-  readonly asked: Asked;
+  readonly conditions: CompiledConditions;
 }
 
 /**
@@ -120,7 +120,7 @@ export function relatedTests(
         {
           ...base,
           quantifier: 'one' as const,
-          asked: asked(schema, name, test, reader, readers),
+          conditions: compiledConditions(schema, name, test, reader, readers),
           text: name,
         },
       ];
@@ -135,7 +135,13 @@ export function relatedTests(
     return names.map((quantifier) => ({
       ...base,
       quantifier: quantifier as Quantifier,
-      asked: asked(schema, `${name}.${quantifier}`, (test as Item)[quantifier], reader, readers),
+      conditions: compiledConditions(
+        schema,
+        `${name}.${quantifier}`,
+        (test as Item)[quantifier],
+        reader,
+        readers,
+      ),
       text: `${quantifier} of ${name}`,
     }));
   });
@@ -180,7 +186,7 @@ export function relatedCounts(
       name,
       relation,
       target: reader.schema,
-      asked: asked(schema, relation.property, where, reader, readers),
+      conditions: compiledConditions(schema, relation.property, where, reader, readers),
     };
   });
 }
@@ -203,13 +209,13 @@ function relationOf(doing: string, schema: EntitySchema, name: unknown): Relatio
   });
 }
 
-function asked(
+function compiledConditions(
   schema: EntitySchema,
   name: string,
   given: unknown,
   reader: RelatedReader,
   readers: RelatedReaders,
-): Asked {
+): CompiledConditions {
   if (!isRecord(given) || isList(given)) {
     throw new QueryError(
       `whereRelated: ${schema.name}.${name} takes an object of conditions on ${reader.schema.name}, not ${describe(given)}.`,
@@ -256,7 +262,7 @@ export class RelatedFilter {
 
   private async testOne(
     rows: readonly Item[],
-    { relation, quantifier, asked: conditions }: RelatedTestNode,
+    { relation, quantifier, conditions }: RelatedTestNode,
     reader: RelatedReader,
     passed: Set<object>,
   ): Promise<void> {
@@ -276,7 +282,7 @@ export class RelatedFilter {
   /** The row keys, as text, of those entities that exist and meet the conditions. */
   private async found(
     keys: readonly Item[],
-    conditions: Asked | undefined,
+    conditions: CompiledConditions | undefined,
     reader: RelatedReader,
   ): Promise<ReadonlySet<string>> {
     const ids = new Set<string>();
@@ -294,7 +300,7 @@ export class RelatedFilter {
 
   private async testLists(
     rows: readonly Item[],
-    { relation, quantifier, asked: conditions }: RelatedTestNode,
+    { relation, quantifier, conditions }: RelatedTestNode,
     reader: RelatedReader,
     passed: Set<object>,
   ): Promise<void> {
@@ -308,7 +314,11 @@ export class RelatedFilter {
   }
 }
 
-async function passesList(list: RelatedRows, quantifier: Quantifier, conditions: Asked): Promise<boolean> {
+async function passesList(
+  list: RelatedRows,
+  quantifier: Quantifier,
+  conditions: CompiledConditions,
+): Promise<boolean> {
   const meeting = narrowed(list, conditions);
   if (quantifier === 'some') return meeting.exists();
   if (quantifier === 'none') return !(await meeting.exists());
@@ -317,7 +327,7 @@ async function passesList(list: RelatedRows, quantifier: Quantifier, conditions:
   return !(await list.where(not as never).exists());
 }
 
-function narrowed(list: RelatedRows, { where, related, given }: Asked): CountableRows {
+function narrowed(list: RelatedRows, { where, related, given }: CompiledConditions): CountableRows {
   const rows = list.where(where as never);
   return related.length === 0 ? rows : rows.whereRelated(given as never);
 }
@@ -356,7 +366,7 @@ export class RelatedCounter {
 
   async attach(rows: readonly object[]): Promise<void> {
     const { signal } = this.view.options;
-    for (const [{ name, relation, asked: conditions }, reader] of this.counts) {
+    for (const [{ name, relation, conditions }, reader] of this.counts) {
       await forEachList(rows as readonly Item[], relation, reader, signal, async (prefix, holders) => {
         const count =
           prefix === undefined ? 0 : await narrowed(listOf(reader, relation, prefix), conditions).count();

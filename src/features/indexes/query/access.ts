@@ -85,5 +85,5 @@ export function requireActive(
 
 /** An index chosen for a query, with the conditions on its parts. */
 export interface IndexUse extends PathUse {
-  readonly index: EntityIndex;
+  readonly path: EntityIndex;
 }

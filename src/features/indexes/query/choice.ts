@@ -73,7 +73,7 @@ export function chooseIndex(
   if (best === undefined) return { use: undefined, others };
   for (const one of rest) others.push({ name: one.index.index.name, why: costOf(one) });
   const { index, key, served } = best;
-  return { use: { index, key, served, why: costOf(best), others }, others };
+  return { use: { path: index, key, served, why: costOf(best), others }, others };
 }
 
 /** Why the key is read and not the index. Undefined where the index is better, or the only way. */
@@ -151,7 +151,7 @@ function candidateOf(
     }
     for (const one of present) if (one.operator === 'exists') served.add(one);
   }
-  const use = { index, key, served, why: '', others: [] };
+  const use = { path: index, key, served, why: '', others: [] };
   const { covered, keyPlan } = planIndex({ ...spec, fullScan: true }, use);
   const ranges = keyPlan.ranges.length;
   const alike = ranges === 1 && index.index.parts.every((part) => key[part]?.kind === 'eq');
@@ -284,7 +284,7 @@ export function lookUp(
   if (keyPlan.kind !== 'range' || keyPlan.ranges.length !== 1 || key.dictionaries !== undefined) {
     return undefined;
   }
-  if (plan.use.index.index.several !== undefined) return undefined;
+  if (plan.use.path.index.several !== undefined) return undefined;
   const scanner = entries.scanSync(scanOf(range!, false));
   if (scanner.nextRaw === undefined) {
     scanner.close();
@@ -312,16 +312,16 @@ function collect(
 ): object[] | Promise<object[]> | undefined {
   const { plan, limit, loader } = look;
   const { covered, covering, use } = plan;
-  const reader = new EntryReader(use.index.index);
+  const reader = new EntryReader(use.path.index);
   const decodes = covered && decodesEntries(covering);
-  const confirmation = new EntryConfirmation(use.index);
+  const confirmation = new EntryConfirmation(use.path);
   const found: (object | Promise<object | null>)[] = [];
   let waits = false;
   while (found.length < limit && next(entry)) {
     const { bytes, start, end } = valueSpan(entry, INDEX_FAMILY, ENTRY_QUALIFIER);
     reader.read(entry.row, bytes, start, end);
     if (reader.state !== VERIFIED) return undefined;
-    if (covered) coverRow(use.index, covering, decodes, reader, entry.row, bytes, made);
+    if (covered) coverRow(use.path, covering, decodes, reader, entry.row, bytes, made);
     else if (!fetch(look, reader.dataRow, made) || !confirmation.test(made, use.key, entry.row)) continue;
     const item = loader.load(made);
     if (item === null) continue;

@@ -68,7 +68,7 @@ export class RequestedEntries {
   }
 
   protected entriesOf(row: Row): readonly Uint8Array[] {
-    const { index } = this.plan.use;
+    const index = this.plan.use.path;
     const entity = row instanceof RawRow ? index.reader.readRaw(row) : index.reader.read(row);
     return entity === null ? NO_ENTRIES : index.rowsOf(entity, row);
   }
@@ -108,7 +108,7 @@ export class EntryPositions extends RequestedEntries implements PositionOrder {
   private forward(a: Uint8Array, b: Uint8Array): number {
     const { reading } = this;
     if (reading.order !== 'merge') return compareBytes(a, b);
-    const layout = this.plan.use.index.index.layout;
+    const layout = this.plan.use.path.index.layout;
     const placed = (key: Uint8Array) => ({
       key,
       logical: reading.mergeOffset === undefined ? layout.logicalBytes(key) : EMPTY_BYTES,
@@ -150,7 +150,7 @@ export class LookupCursor implements RowCursor {
   private ahead: PositionedRow[] = [];
   /** Rows with several entries that the scan found by another entry than their first. */
   private readonly awaited = new Map<string, Uint8Array>();
-  private readonly given = new ReturnedRows();
+  private readonly returned = new ReturnedRows();
   /** For ranges of one entry each: those that gave a row. */
   private readonly points: Set<string> | undefined;
   private readonly reader: EntryReader;
@@ -174,7 +174,7 @@ export class LookupCursor implements RowCursor {
     this.left = options.limit ?? Number.POSITIVE_INFINITY;
     this.size = Math.max(1, Math.min(options.expected, this.left, LARGEST_LOOKUP));
     this.positions = new EntryPositions(plan, reading, position);
-    this.reader = new EntryReader(plan.use.index.index);
+    this.reader = new EntryReader(plan.use.path.index);
     this.decodes = plan.covered && decodesEntries(plan.covering);
     this.since = rows.indexing?.repair?.since();
     this.points = reading.parts[0]!.points ? new Set() : undefined;
@@ -219,7 +219,7 @@ export class LookupCursor implements RowCursor {
         break;
       }
       const one = this.nextEntry();
-      if (!this.given.has(one.dataRow)) scanned.push(one);
+      if (!this.returned.has(one.dataRow)) scanned.push(one);
     }
     const found = await this.lookUp(scanned);
     const isMoved = found.some(({ place }, i) => place !== found[i]!.scanned);
@@ -253,7 +253,7 @@ export class LookupCursor implements RowCursor {
   /** The entry at the scan's position. */
   private nextEntry(): ScannedEntry {
     const { plan, reader, rows } = this;
-    const { index } = plan.use;
+    const index = plan.use.path;
     const stands = this.entries.row!;
     const entry = copyBytes(stands.row);
     const value = valueIn(stands, INDEX_FAMILY, ENTRY_QUALIFIER) ?? EMPTY_BYTES;
@@ -273,7 +273,7 @@ export class LookupCursor implements RowCursor {
   private async lookUp(
     scanned: readonly ScannedEntry[],
   ): Promise<(PositionedRow & { scanned: Uint8Array | undefined })[]> {
-    const { plan, rows, options, positions, given, points } = this;
+    const { plan, rows, options, positions, returned, points } = this;
     const open = scanned.filter(({ row }) => row === undefined);
     const gets = open.map(({ dataRow }) => this.getOf(dataRow));
     const found = gets.length === 0 ? [] : await rows.table.getAll(gets, options);
@@ -289,7 +289,7 @@ export class LookupCursor implements RowCursor {
       const place = covered === undefined ? positions.of(row, entry) : entry;
       if (place === undefined || this.isAwaited(place, entry, dataRow)) continue;
       if (plan.rowTest !== undefined && !plan.rowTest(row)) continue;
-      if (!given.add(dataRow)) continue;
+      if (!returned.add(dataRow)) continue;
       this.awaited.delete(toLatin1(dataRow));
       points?.add(toLatin1(place));
       placed.push({ place, row, scanned: entry });
@@ -299,7 +299,7 @@ export class LookupCursor implements RowCursor {
 
   /** Whether a row with several entries still has to be found by its first. Those never found so are read again at the end. */
   private isAwaited(place: Uint8Array, entry: Uint8Array | undefined, dataRow: Uint8Array): boolean {
-    if (this.plan.use.index.index.several === undefined || entry === undefined) return false;
+    if (this.plan.use.path.index.several === undefined || entry === undefined) return false;
     if (this.positions.compare(place, entry) <= 0) return false;
     if (this.awaited.size < MAX_AHEAD) this.awaited.set(toLatin1(dataRow), dataRow);
     else this.lacks = true;
@@ -339,7 +339,7 @@ export class LookupCursor implements RowCursor {
     ranges: readonly KeyRange[],
     points: ReadonlySet<string>,
   ): AsyncGenerator<readonly ScannedEntry[]> {
-    const { index } = this.plan.use.index;
+    const { index } = this.plan.use.path;
     const open = ranges.filter(({ start }) => !points.has(toLatin1(start)));
     for (let i = 0; i < open.length; i += LARGEST_LOOKUP) {
       const gets = open.slice(i, i + LARGEST_LOOKUP).map(({ start }) => new Get(start));
@@ -376,14 +376,14 @@ export class LookupCursor implements RowCursor {
   }
 
   private newIn(entries: readonly Result[]): readonly ScannedEntry[] {
-    const { index } = this.plan.use.index;
+    const { index } = this.plan.use.path;
     const rows = new Map<string, Uint8Array>();
     for (const { row, cells } of entries) {
       // The delete of a unique entry does not name the row. The deleted put does, as long as it is stored.
       const put = index.unique ? cells.find(({ value }) => value.length > 0) : undefined;
       if (index.unique && put === undefined) continue;
       const dataRow = put === undefined ? dataRowOf(index, row) : decodeEntry(index, row, put.value).dataRow;
-      if (!this.given.has(dataRow)) rows.set(toLatin1(dataRow), dataRow);
+      if (!this.returned.has(dataRow)) rows.set(toLatin1(dataRow), dataRow);
     }
     return [...rows.values()].map((dataRow) => ({ entry: undefined, dataRow, row: undefined }));
   }

@@ -17,7 +17,7 @@ import {
 } from '../../../query/projection.js';
 import type { QuerySpec } from '../../../query/query-spec.js';
 import type { Finish } from '../../../query/row.js';
-import type { ColumnSchema, EntitySchema } from '../../../schema/types.js';
+import { type ColumnSchema, type EntitySchema, isSingleCell } from '../../../schema/types.js';
 import { FOREVER } from '../../../table/index.js';
 import type { EntityIndex } from '../entity-indexes.js';
 import { INDEX_FAMILY } from '../entry.js';
@@ -56,7 +56,7 @@ export interface IndexPlan extends PathPlan {
  */
 export function planIndex(spec: QuerySpec, use: IndexUse): IndexPlan {
   const { schema } = spec;
-  const { index } = use;
+  const index = use.path;
   if (spec.timeRange !== undefined) throw noTimes(schema, index);
   const keyPlan = index.index.layout.plan(use.key);
   if (Object.keys(use.key).length === 0 && index.where === undefined && !spec.fullScan) {
@@ -215,11 +215,7 @@ function isCovered(
 /** Whether the column's value can be decoded from an entry's row. */
 function isKept(index: EntityIndex['index'], column: ColumnSchema): boolean {
   const part = index.layout.parts.find(({ name }) => name === column.property);
-  return (
-    part?.recoverable === true &&
-    (column.kind === 'column' || column.kind === 'counter') &&
-    sameCodec(part.codec.name, column)
-  );
+  return part?.recoverable === true && isSingleCell(column) && sameCodec(part.codec.name, column);
 }
 
 /** Whether the part's codec distinguishes, and decodes to, the same values as the column's. */

@@ -44,7 +44,7 @@ function indexReadPlan(plan: IndexPlan, entries: TableAccess): ReadPlan {
         classify: check && ((row: Row) => (check(row.row) ? 0 : -1)),
       },
     ],
-    layouts: [use.index.index.layout],
+    layouts: [use.path.index.layout],
     order: keyPlan.order,
     mergeOffset: keyPlan.mergeOffset,
     reversed: spec.reversed,
@@ -65,7 +65,7 @@ function membershipOf(spec: QuerySpec, use: IndexUse): RowCheck {
   const { schema } = spec;
   const plan = planIndex({ ...spec, where: [] }, use);
   const entries = new RequestedEntries(plan);
-  const columns = new Set([...use.index.deciding, ...testedColumns(schema, plan.local)]);
+  const columns = new Set([...use.path.deciding, ...testedColumns(schema, plan.local)]);
   return {
     columns: [...columns],
     holds: (row) => entries.hasOne(row) && (plan.rowTest?.(row) ?? true),
@@ -103,7 +103,7 @@ abstract class StepCursor implements RowCursor {
   /** The table in which entries are looked up again. */
   private readonly entriesNow: SyncTable;
   /** Rows with several entries that were returned, and rows returned by an entry that they no longer have. */
-  private given: ReturnedRows | undefined;
+  private returned: ReturnedRows | undefined;
   private left: number;
   private closed = false;
 
@@ -119,8 +119,8 @@ abstract class StepCursor implements RowCursor {
   ) {
     this.left = options.limit ?? Number.POSITIVE_INFINITY;
     this.entriesNow = access.indexing!.entries.sync!;
-    if (plan.use.index.index.several !== undefined) this.given = new ReturnedRows();
-    this.reader = new EntryReader(plan.use.index.index);
+    if (plan.use.path.index.several !== undefined) this.returned = new ReturnedRows();
+    this.reader = new EntryReader(plan.use.path.index);
     this.places = new EntryPositions(plan, reading, position);
   }
 
@@ -166,14 +166,14 @@ abstract class StepCursor implements RowCursor {
     if (place === undefined) return false;
     const isMoved = place !== entry && !equalBytes(place, entry);
     if (isMoved) {
-      const isPassed = this.plan.use.index.index.several !== undefined && places.compare(place, entry) < 0;
+      const isPassed = this.plan.use.path.index.several !== undefined && places.compare(place, entry) < 0;
       if (!isPassed && this.stillStands(entry)) return false;
-      this.given ??= new ReturnedRows();
+      this.returned ??= new ReturnedRows();
     }
-    if (this.given?.has(reader.dataRow)) return false;
+    if (this.returned?.has(reader.dataRow)) return false;
     // A cursor continues from the scan's position: entries between it and the row's own are unread.
     if (!this.give(entry, row)) return false;
-    this.given?.add(reader.dataRow);
+    this.returned?.add(reader.dataRow);
     return true;
   }
 
@@ -205,7 +205,7 @@ class CoveredCursor extends StepCursor {
       applyHints(get, options);
       return this.giveRead(entry.row, rows.getSync(get));
     }
-    coverRow(plan.use.index, plan.covering, this.decodes, reader, entry.row, bytes, into);
+    coverRow(plan.use.path, plan.covering, this.decodes, reader, entry.row, bytes, into);
     return this.give(entry.row, into);
   }
 }
