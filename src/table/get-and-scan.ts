@@ -52,7 +52,8 @@ export abstract class Query {
    */
   onlyFamily: string | undefined;
   onlyColumn: Uint8Array | undefined;
-  private asked: Map<string, Uint8Array[] | null> | undefined;
+  /** The result of `families`. Undefined: it was not accessed. */
+  private columnsByFamily: Map<string, Uint8Array[] | null> | undefined;
   familyTimeRanges: ReadonlyMap<string, TimeRange> = NO_TIME_RANGES;
   timeRange: TimeRange = TimeRange.ALL;
   /** The number of newest versions of each column; default 1 (R9). */
@@ -69,13 +70,13 @@ export abstract class Query {
 
   /** The requested columns of each family, or null for the whole family. Empty: every family. */
   get families(): Map<string, Uint8Array[] | null> {
-    if (this.asked === undefined) {
-      this.asked = new Map();
-      if (this.onlyFamily !== undefined) this.asked.set(this.onlyFamily, [this.onlyColumn!]);
+    if (this.columnsByFamily === undefined) {
+      this.columnsByFamily = new Map();
+      if (this.onlyFamily !== undefined) this.columnsByFamily.set(this.onlyFamily, [this.onlyColumn!]);
       this.onlyFamily = undefined;
       this.onlyColumn = undefined;
     }
-    return this.asked;
+    return this.columnsByFamily;
   }
 
   /** An independent copy of the request. */
@@ -83,7 +84,9 @@ export abstract class Query {
 
   /** Whether every family is requested. */
   get asksForAll(): boolean {
-    return this.onlyFamily === undefined && (this.asked === undefined || this.asked.size === 0);
+    return (
+      this.onlyFamily === undefined && (this.columnsByFamily === undefined || this.columnsByFamily.size === 0)
+    );
   }
 
   /** Requests the whole family, whatever columns of it were requested before. */
@@ -96,7 +99,7 @@ export abstract class Query {
   addColumn(family: string, qualifier: BytesLike): this {
     const bytes = checkBytes(qualifier, 'qualifier');
     checkFamily(family);
-    if (this.asked === undefined && this.onlyFamily === undefined) {
+    if (this.columnsByFamily === undefined && this.onlyFamily === undefined) {
       this.onlyFamily = family;
       this.onlyColumn = bytes;
       return this;
@@ -189,12 +192,13 @@ export abstract class Query {
 
   /** Copies the fields to `copy`. Not with `Object.assign`, which costs ten times as much. */
   protected copyTo(copy: Query): void {
-    const { asked } = this;
+    const { columnsByFamily } = this;
     copy.onlyFamily = this.onlyFamily;
     copy.onlyColumn = this.onlyColumn;
-    if (asked !== undefined) {
-      copy.asked = new Map();
-      for (const [family, columns] of asked) copy.asked.set(family, columns && [...columns]);
+    if (columnsByFamily !== undefined) {
+      copy.columnsByFamily = new Map();
+      for (const [family, columns] of columnsByFamily)
+        copy.columnsByFamily.set(family, columns && [...columns]);
     }
     copy.familyTimeRanges = this.familyTimeRanges;
     copy.timeRange = this.timeRange;

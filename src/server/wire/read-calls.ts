@@ -1,4 +1,8 @@
-/** Decodes the calls of `ClientService` that read or change single rows: `GetRequest`, `MutateRequest`, `MultiRequest`. */
+/**
+ * Decodes the calls of `ClientService` that read or change single rows: `GetRequest`, `MutateRequest`, `MultiRequest`. The loops over
+ * their fields are written by hand, as those of all messages on the path of cells. A tag is the number of a field times 8, plus its wire type:
+ * 10 is field 1 as bytes, 16 is field 2 as a varint.
+ */
 
 import type { CellReader } from '../../hbase/wire/cell-codec.js';
 import { RegionSpecifier } from '../../hbase/wire/messages-rpc.js';
