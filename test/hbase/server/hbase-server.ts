@@ -1,4 +1,4 @@
-import { mkdir, rm, writeFile } from 'node:fs/promises';
+import { cp, mkdir, rm, writeFile } from 'node:fs/promises';
 import { delimiter } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { classPath, requireTools } from './class-path.js';
@@ -8,6 +8,7 @@ import type { HBaseOptions, ResolvedOptions } from './options.js';
 import { freePorts, isFree } from './ports.js';
 import { probeMaster } from './probe.js';
 import { siteSettings, writeConfiguration } from './settings.js';
+import { fileSystemClasses } from './tool.js';
 
 const READY_LIMIT = 300_000;
 const HOST = 'localhost';
@@ -30,6 +31,7 @@ export async function startHBase(options: HBaseOptions = {}): Promise<HBaseServe
   await rm(layout.root, { recursive: true, force: true });
   for (const folder of [layout.data, layout.log, layout.tmp]) await mkdir(folder, { recursive: true });
   await writeConfiguration(layout, siteSettings(resolved, layout));
+  await cp(await fileSystemClasses(), layout.conf, { recursive: true });
   const server = new HBaseServer(layout, resolved, jars);
   try {
     await server.startAll();

@@ -3,6 +3,9 @@ import { join } from 'node:path';
 import type { InstanceLayout } from './layout.js';
 import type { ResolvedOptions } from './options.js';
 
+/** The Java class that servers, and tools with their configuration, read and write files with. */
+export const FILE_SYSTEM = 'QuickLocalFileSystem';
+
 /** The settings of `hbase-site.xml`: loopback only, no web pages, quick to start, nothing that moves by itself. */
 export function siteSettings(options: ResolvedOptions, layout: InstanceLayout): Record<string, string> {
   const { regionServers, separateProcesses, handlers } = options;
@@ -14,8 +17,8 @@ export function siteSettings(options: ResolvedOptions, layout: InstanceLayout): 
     'hbase.rootdir': `file://${join(layout.data, 'root')}`,
     'hbase.unsafe.stream.capability.enforce': 'false',
     'hbase.wal.provider': 'filesystem',
-    // The plain local file system keeps a buffer of its own, which a kill -9 loses with acknowledged edits in it.
-    ...(separateProcesses ? { 'fs.file.impl': 'org.apache.hadoop.fs.RawLocalFileSystem' } : {}),
+    // The one with checksums keeps a buffer of its own, which a kill -9 loses with acknowledged edits in it.
+    'fs.file.impl': separateProcesses ? `${FILE_SYSTEM}$Raw` : FILE_SYSTEM,
     'hbase.zookeeper.quorum': '127.0.0.1',
     'hbase.zookeeper.property.clientPort': String(options.zooKeeperPort),
     'hbase.zookeeper.property.clientPortAddress': '127.0.0.1',
@@ -38,7 +41,7 @@ export function siteSettings(options: ResolvedOptions, layout: InstanceLayout): 
     'hbase.regionservers': String(regionServers),
     'hbase.master.wait.on.regionservers.mintostart': String(regionServers),
     'hbase.master.wait.on.regionservers.maxtostart': String(regionServers),
-    'hbase.regionserver.msginterval': '100',
+    'hbase.regionserver.msginterval': '300',
     'hbase.server.thread.wakefrequency': '100',
     'hbase.regionserver.handler.count': String(handlers),
     'hbase.master.handler.count': String(Math.max(7, handlers)),
@@ -48,6 +51,7 @@ export function siteSettings(options: ResolvedOptions, layout: InstanceLayout): 
     'hbase.master.procedure.threads': '4',
     'hbase.procedure.remote.dispatcher.threadpool.size': '3',
     'hbase.procedure.remote.dispatcher.delay.msec': '10',
+    'hbase.assignment.dispatch.wait.msec': '10',
     'hfile.block.cache.size': share,
     'hbase.regionserver.global.memstore.size': share,
     'hbase.hregion.memstore.flush.size': String(16 * 1024 * 1024),

@@ -1,9 +1,12 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { createHash } from 'node:crypto';
+import { existsSync } from 'node:fs';
+import { mkdir, mkdtemp, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
 import { type ClassPathName, classPath, run } from './class-path.js';
 import { MODULE_FLAGS, TOOL_PATIENCE } from './jvm.js';
-import type { InstanceLayout } from './layout.js';
+import { HBASE_HOME, type InstanceLayout } from './layout.js';
+import { FILE_SYSTEM } from './settings.js';
 
 /**
  * Runs the main class of a tool of HBase, with the configuration of an instance, and answers what it printed.
@@ -55,6 +58,25 @@ export async function compileJava(
   const { code, output } = await run('javac', [...flags, ...files.map(({ path }) => path)]);
   if (code === 127) throw new Error('There is no javac on the PATH: install a JDK, not only a JRE.');
   if (code !== 0) throw new Error(`javac ended with code ${code}:\n${output}`);
+}
+
+let compiled: Promise<string> | undefined;
+
+/** The folder with the classes of `QuickLocalFileSystem.java`, which are compiled when they are not there. */
+export function fileSystemClasses(): Promise<string> {
+  compiled ??= (async () => {
+    const source = await readFile(new URL(`./${FILE_SYSTEM}.java`, import.meta.url), 'utf8');
+    const hash = createHash('sha256').update(source).digest('hex').slice(0, 12);
+    const folder = join(HBASE_HOME, 'file-system', hash);
+    if (existsSync(folder)) return folder;
+    const made = `${folder}.${process.pid}`;
+    await mkdir(made, { recursive: true });
+    await compileJava({ [FILE_SYSTEM]: source }, made);
+    // Another process may have been faster.
+    await rename(made, folder).catch(() => rm(made, { recursive: true }));
+    return folder;
+  })();
+  return compiled;
 }
 
 /** Runs one of HBase's jobs like a tool, in the one process (Hadoop's LocalJobRunner). */
