@@ -16,7 +16,11 @@ const kept = join(folder, `${suite}.first`);
 renameSync(path, kept);
 const files = failed.map(({ name }) => relative(process.cwd(), name));
 console.log(`\nOnce more, alone: ${files.join(', ')}`);
-const { status } = spawnSync('npx', ['vitest', 'run', '--config', config, ...files], { stdio: 'inherit' });
+const { status } = spawnSync(
+  'npx',
+  ['vitest', 'run', '--config', config, '--no-file-parallelism', ...files],
+  { stdio: 'inherit' },
+);
 if (status !== 0) {
   renameSync(kept, path);
   process.exit(1);

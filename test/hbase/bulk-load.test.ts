@@ -1,17 +1,17 @@
 import { chmod, copyFile, mkdir, readdir, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, inject, it } from 'vitest';
+import { afterAll, beforeAll, expect, it } from 'vitest';
 import { fromLatin1 } from '../../src/bytes/index.js';
 import type { BulkLoadFile } from '../../src/hbase/admin/bulk-load.js';
 import type { HBaseEngine } from '../../src/hbase/engine.js';
 import { Get, Put, Scan, tableDescriptor } from '../../src/table/index.js';
-import { connectShared } from './connect.js';
+import { connectShared, sharedHBase } from './connect.js';
 import { InstanceLayout } from './server/layout.js';
 import { dropTable, uniqueTable } from './tables.js';
 
 /** Between them the table is divided. */
 const EDGE = 'm';
-const layout = new InstanceLayout(inject('hbase').instance);
+const layout = new InstanceLayout(sharedHBase().instance);
 const folder = join(layout.data, uniqueTable('load'));
 
 let engine: HBaseEngine;

@@ -3,13 +3,14 @@
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
-import { afterAll, beforeAll, expect, inject, it } from 'vitest';
+import { afterAll, beforeAll, expect, it } from 'vitest';
 import { Column, Entity, part, recordType, reverseTimestamp, rowKey, salt } from '../../decorators/index.js';
 import { javaSource } from '../../src/cli/codegen/java.js';
 import { entityModels } from '../../src/cli/codegen/model.js';
 import { decimal, enumeration } from '../../src/codec/index.js';
 import { connect, type Database } from '../../src/database.js';
 import { compileSchema } from '../../src/mapper/index.js';
+import { sharedHBase } from './connect.js';
 import { classPath, run } from './server/class-path.js';
 import { MODULE_FLAGS, TOOL_PATIENCE } from './server/jvm.js';
 import { PROJECT_ROOT } from './server/layout.js';
@@ -36,7 +37,7 @@ let db: Database;
 let jars: string;
 beforeAll(async () => {
   folder = mkdtempSync(join(tmpdir(), 'rowan-codegen-'));
-  db = await connect({ masters: inject('hbase').masters, entities: [Order], tables: 'create' });
+  db = await connect({ masters: sharedHBase().masters, entities: [Order], tables: 'create' });
   jars = [folder, await classPath('server')].join(delimiter);
 });
 afterAll(async () => {
@@ -63,7 +64,7 @@ it("HBase's client in Java reads what Rowan wrote, and writes what Rowan reads",
   writeFileSync(program, /<!-- java: ReadOrders -->\n```java\n([^`]*)```/.exec(page)![1]!);
   const compiled = await run('javac', ['-cp', jars, '-d', folder, generated, program]);
   if (compiled.code !== 0) throw new Error(`javac ended with code ${compiled.code}:\n${compiled.output}`);
-  const args = [...MODULE_FLAGS, '-cp', jars, 'ReadOrders', inject('hbase').masters.join(',')];
+  const args = [...MODULE_FLAGS, '-cp', jars, 'ReadOrders', sharedHBase().masters.join(',')];
   const { code, output } = await run('java', args, process.env, '', TOOL_PATIENCE);
   expect(output.split('\n').filter((line) => line.startsWith('2026-'))).toEqual([
     '2026-01-02T00:00:00Z shipped 2.50',

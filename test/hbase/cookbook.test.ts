@@ -1,9 +1,10 @@
 /** The cookbook's programs print on a real HBase what their pages show. */
 
-import { expect, inject, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { filledPage, RECIPES, readPage, runRecipes, shownSections, writePage } from '../docs/cookbook.js';
+import { sharedHBase } from './connect.js';
 
-const ran = runRecipes({ masters: inject('hbase').masters });
+const ran = runRecipes({ masters: sharedHBase().masters });
 
 it.each(RECIPES)('%s prints what its page shows', async (recipe) => {
   const output = (await ran).get(recipe)!;

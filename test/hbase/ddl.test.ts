@@ -1,9 +1,9 @@
-import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { toStringBinary } from '../../src/bytes/index.js';
 import { createScript, javaSource } from '../../src/ddl/index.js';
 import { type Engine, FOREVER, Scan, type TableDescriptor, tableDescriptor } from '../../src/table/index.js';
 import { runScript } from '../crash/run-script.js';
-import { connectShared } from './connect.js';
+import { connectShared, sharedHBase } from './connect.js';
 import { InstanceLayout } from './server/layout.js';
 import { runShell } from './server/shell.js';
 import { runJava } from './server/tool.js';
@@ -86,7 +86,7 @@ describe('generated DDL in the real HBase shell', () => {
     engine = await connectShared();
     const names = DECLARED.map(({ descriptor }) => descriptor.name);
     output = await runShell(
-      new InstanceLayout(inject('hbase').instance),
+      new InstanceLayout(sharedHBase().instance),
       [createScript(DECLARED), ...names.map((name) => `describe '${name}'\nget_splits '${name}'`), ''].join(
         '\n',
       ),
@@ -183,7 +183,7 @@ describe('generated Java', () => {
 
   it('compiles without a warning, and makes the tables that were declared, with their regions', async () => {
     const sources = { CreateTables: javaSource(declared), Main: MAIN };
-    await runJava(new InstanceLayout(inject('hbase').instance), sources, 'Main');
+    await runJava(new InstanceLayout(sharedHBase().instance), sources, 'Main');
     for (const { descriptor, splitKeys } of declared) {
       expect(await engine.admin.getDescriptor(descriptor.name)).toEqual(descriptor);
       const regions = await engine.admin.getRegions(descriptor.name);
@@ -228,7 +228,7 @@ it('processes that start at once make the tables of their declarations together,
   const name = `${space}:orders`;
   const ids = ['a', 'b', 'c', 'd'];
   const programs = ids.map((id) =>
-    runScript('test/hbase/starting-process.ts', [inject('hbase').masters.join(), name, id]),
+    runScript('test/hbase/starting-process.ts', [sharedHBase().masters.join(), name, id]),
   );
   await Promise.all(programs.map((program) => program.line((line) => line === 'ready')));
   for (const { pid } of programs) process.kill(pid, 'SIGUSR2');

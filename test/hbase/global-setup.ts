@@ -4,13 +4,14 @@ import { join } from 'node:path';
 import type { TestProject } from 'vitest/node';
 import { openEmbedded, serve } from '../../src/public/server.js';
 import { classPath } from './server/class-path.js';
-import { type ServerState, startHBase } from './server/hbase-server.js';
+import { type HBaseServer, type ServerState, startHBase } from './server/hbase-server.js';
 import { InstanceLayout } from './server/layout.js';
 import { HBASE_VERSIONS, type HBaseVersion } from './server/options.js';
+import { freePorts } from './server/ports.js';
 import { writeConfiguration } from './server/settings.js';
 
 /** What the suites are told of the server that they share. */
-interface SharedHBase {
+export interface SharedHBase {
   /** The folder name of the instance, for the shell. */
   readonly instance: string;
   /** "host:port" of its masters. */
@@ -21,12 +22,13 @@ interface SharedHBase {
 
 declare module 'vitest' {
   interface ProvidedContext {
-    readonly hbase: SharedHBase;
+    /** One for each worker. */
+    readonly hbase: readonly SharedHBase[];
   }
 }
 
 /**
- * Starts one HBase for all suites (three region servers, so that calls are spread over servers) and stops it at the
+ * Starts an HBase for each worker (three region servers, so that calls are spread over servers) and stops it at the
  * end, whatever became of the tests. With ROWAN_HBASE=NAME they use the instance of that name that `npm run
  * hbase:start` has started, which saves the start when one test is run again and again. ROWAN_HBASE_VERSION=2.4 takes
  * another HBase. ROWAN_HBASE=served takes an embedded store behind `rowan serve`.
@@ -39,16 +41,40 @@ export async function setup(project: TestProject): Promise<() => Promise<void>> 
       throw new Error(`ROWAN_HBASE is "${instance}", but no such HBase runs. Start it: npm run hbase:start.`);
     });
     const state = JSON.parse(text) as ServerState;
-    project.provide('hbase', { instance, masters: state.masters, zooKeeper: state.zooKeeper });
+    project.provide('hbase', [{ instance, masters: state.masters, zooKeeper: state.zooKeeper }]);
     return async () => {};
   }
   // One Maven at a time: two that fetch the same jar into an empty repository spoil it for each other.
   const version = versionAsked();
   await classPath(version === '2.6' ? 'server' : `server-${version}`);
-  const [server] = await Promise.all([startHBase({ regionServers: 3, version }), classPath('shell')]);
-  const { masters, zooKeeperAddress: zooKeeper } = server;
-  project.provide('hbase', { instance: server.options.name, masters, zooKeeper });
-  return () => server.stop();
+  const count = Math.min(project.config.maxWorkers, project.vitest.state.getPaths().length);
+  const [servers] = await Promise.all([startServers(count, version), fetchOtherJars()]);
+  project.provide(
+    'hbase',
+    servers.map(({ options, masters, zooKeeperAddress }) => ({
+      instance: options.name,
+      masters,
+      zooKeeper: zooKeeperAddress,
+    })),
+  );
+  return async () => {
+    await Promise.all(servers.map((server) => server.stop()));
+  };
+}
+
+async function startServers(count: number, version: HBaseVersion): Promise<HBaseServer[]> {
+  // Found together: servers that start at once would find the same.
+  const ports = await freePorts(2 * count);
+  return Promise.all(
+    Array.from({ length: count }, (_, n) =>
+      startHBase({ regionServers: 3, version, masterPort: ports[2 * n]!, zooKeeperPort: ports[2 * n + 1]! }),
+    ),
+  );
+}
+
+/** What files that run side by side would else fetch at once. */
+async function fetchOtherJars(): Promise<void> {
+  for (const name of ['shell', 'jobs', 'groups'] as const) await classPath(name);
 }
 
 /** The value of ROWAN_HBASE that takes `rowan serve` in place of HBase. */
@@ -73,7 +99,7 @@ async function setUpServed(project: TestProject): Promise<() => Promise<void>> {
     'hbase.zookeeper.property.clientPort': zooKeeper.split(':')[1]!,
     'hadoop.tmp.dir': layout.tmp,
   });
-  project.provide('hbase', { instance: layout.name, masters: [server.endpoint], zooKeeper });
+  project.provide('hbase', [{ instance: layout.name, masters: [server.endpoint], zooKeeper }]);
   return async () => {
     await server.close();
     await store.close();

@@ -1,7 +1,7 @@
 import { chmod, mkdir, open, readdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import fc from 'fast-check';
-import { afterAll, beforeAll, expect, inject, it, vi } from 'vitest';
+import { afterAll, beforeAll, expect, it, vi } from 'vitest';
 import { fromLatin1 } from '../../src/bytes/index.js';
 import { HFileReader, HFileWriter, prepareHFileCodec } from '../../src/hadoop/hfile/index.js';
 import type { HBaseEngine } from '../../src/hbase/engine.js';
@@ -10,13 +10,13 @@ import { Cell, CellType, type Engine, Get, Put, Scan, tableDescriptor } from '..
 import { type BulkLoadToolOptions, bulkLoadFiles } from '../../src/tools/bulk-load.js';
 import { familyCells, textOf } from '../hadoop/cells.js';
 import { workerOn } from '../job/support.js';
-import { connectShared } from './connect.js';
+import { connectShared, sharedHBase } from './connect.js';
 import { PATIENCE } from './patience.js';
 import { InstanceLayout } from './server/layout.js';
 import { runTool } from './server/tool.js';
 import { dropTable, uniqueTable } from './tables.js';
 
-const layout = new InstanceLayout(inject('hbase').instance);
+const layout = new InstanceLayout(sharedHBase().instance);
 const folder = join(layout.data, uniqueTable('hfiles'));
 
 let engine: HBaseEngine;

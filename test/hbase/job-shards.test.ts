@@ -3,11 +3,11 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
-import { afterAll, beforeAll, expect, inject, it } from 'vitest';
+import { afterAll, beforeAll, expect, it } from 'vitest';
 import { connect, type Database } from '../../src/database.js';
 import { JobStore, jobTableDescriptor, type SplitState } from '../../src/job/job-store.js';
 import { Page, Visit } from '../cli/fixtures/job.js';
-import { connectShared } from './connect.js';
+import { connectShared, sharedHBase } from './connect.js';
 import { GIVE_UP, orSay } from './patience.js';
 import { dropTable } from './tables.js';
 
@@ -24,7 +24,7 @@ beforeAll(async () => {
   const before = await connectShared();
   for (const table of TABLES) await dropTable(before, table);
   await before.close();
-  db = await connect({ masters: inject('hbase').masters, entities: [Page, Visit], tables: 'create' });
+  db = await connect({ masters: sharedHBase().masters, entities: [Page, Visit], tables: 'create' });
 });
 afterAll(async () => {
   for (const child of living) child.kill('SIGKILL');
@@ -41,7 +41,7 @@ interface Shard {
 
 /** `rate`: rows a second. */
 function startShard(index: number, rate: number): Shard {
-  const masters = `hbase:${inject('hbase').masters.join(',')}`;
+  const masters = `hbase:${sharedHBase().masters.join(',')}`;
   const args = [
     'job',
     'run',

@@ -1,8 +1,8 @@
-import { afterAll, beforeAll, expect, inject, it } from 'vitest';
+import { afterAll, beforeAll, expect, it } from 'vitest';
 import type { HBaseEngine } from '../../src/hbase/index.js';
 import { Get, Put, tableDescriptor } from '../../src/table/index.js';
 import { run } from '../cli/run.js';
-import { connectShared } from './connect.js';
+import { connectShared, sharedHBase } from './connect.js';
 import { dropTable, uniqueTable } from './tables.js';
 
 let engine: HBaseEngine;
@@ -17,7 +17,7 @@ afterAll(async () => {
   await engine.close();
 });
 
-const masters = (): string => inject('hbase').masters.join(',');
+const masters = (): string => sharedHBase().masters.join(',');
 
 it('the regions of a table are listed, and the busy one stands first among the hot ones', {
   timeout: 120_000,

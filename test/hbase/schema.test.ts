@@ -1,14 +1,14 @@
 /** Plans on a real HBase: applied by Rowan, and run as scripts in the real shell. */
 
 import fc from 'fast-check';
-import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { SchemaTools } from '../../src/database/schema-tools.js';
 import { Database } from '../../src/database.js';
 import { type Allowance, planScript, type SchemaPlan } from '../../src/ddl/index.js';
 import type { Engine, TableDescriptor } from '../../src/table/index.js';
 import { compiled, type RandomSchema, schemaPairs } from '../ddl/random-schemas.js';
 import { scaled } from '../proof/scale.js';
-import { connectShared } from './connect.js';
+import { connectShared, sharedHBase } from './connect.js';
 import { InstanceLayout } from './server/layout.js';
 import { runShell } from './server/shell.js';
 import { dropTable, uniqueTable } from './tables.js';
@@ -68,7 +68,7 @@ describe('a plan on HBase', () => {
         scripts.push(planScript(plan, everything(plan)));
       }
       const script = scripts.join('\n');
-      const output = await runShell(new InstanceLayout(inject('hbase').instance), script);
+      const output = await runShell(new InstanceLayout(sharedHBase().instance), script);
       const refused = output.split('\n').filter((line) => REFUSED.test(line) && !line.startsWith('hbase:'));
       for (const line of refused) expect(line).toMatch(/is not OPEN/);
       // Splits of the shell are not waited for, and cells of columns that are declared no more are the work of a job: both are

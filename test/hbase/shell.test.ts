@@ -1,7 +1,7 @@
-import { describe, expect, inject, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { goldenOf, rowanSteps, type ScriptName, scriptOf, writeGolden } from '../shell/golden.js';
 import { type Step, stepsOf } from '../shell/transcript.js';
-import { connectShared } from './connect.js';
+import { connectShared, sharedHBase } from './connect.js';
 import { InstanceLayout } from './server/layout.js';
 import { runTypedShell } from './server/shell.js';
 
@@ -10,7 +10,7 @@ process.env['TZ'] = 'UTC';
 /** What the real shell answers; every question is answered with yes. */
 async function realSteps(name: ScriptName): Promise<Step[]> {
   const script = scriptOf(name);
-  const output = await runTypedShell(new InstanceLayout(inject('hbase').instance), script, 'y\n'.repeat(50));
+  const output = await runTypedShell(new InstanceLayout(sharedHBase().instance), script, 'y\n'.repeat(50));
   return stepsOf(output, script);
 }
 

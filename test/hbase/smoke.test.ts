@@ -1,6 +1,6 @@
-import { expect, inject, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { connectHBase } from '../../src/hbase/engine.js';
-import { connectShared } from './connect.js';
+import { connectShared, sharedHBase } from './connect.js';
 import { describeTable } from './smoke.js';
 
 describeTable('an HBase table', () => connectShared());
@@ -12,7 +12,7 @@ for (const cellBlockCompression of ['gzip', 'deflate'] as const) {
 
 it('a cluster is found by ZooKeeper too', async () => {
   const byMasters = await connectShared();
-  const byZooKeeper = await connectHBase({ zookeeper: { quorum: [inject('hbase').zooKeeper] } });
+  const byZooKeeper = await connectHBase({ zookeeper: { quorum: [sharedHBase().zooKeeper] } });
   try {
     expect(byZooKeeper.clusterId).toBe((byMasters as typeof byZooKeeper).clusterId);
     expect(await byZooKeeper.admin.tableExists('hbase:meta')).toBe(true);

@@ -1,6 +1,6 @@
 /** The studio on a real HBase answers what it answers on the embedded engine: catalog, keys, rows, raw rows, regions. */
 
-import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { connect, type Database } from '../../src/database.js';
 import type {
   Catalog,
@@ -16,6 +16,7 @@ import { type Studio, startStudio } from '../../src/studio/server/server.js';
 import { openMemory } from '../../src/testing/index.js';
 import { ask, enter } from '../studio/client.js';
 import { Customer, fill, HOSTILE, Order } from '../studio/entities.js';
+import { sharedHBase } from './connect.js';
 
 const ENTITIES = [Customer, Order] as const;
 
@@ -51,7 +52,7 @@ let hbase: Asked;
 let memory: Asked;
 
 beforeAll(async () => {
-  const db = await connect({ masters: inject('hbase').masters, entities: ENTITIES, tables: 'create' });
+  const db = await connect({ masters: sharedHBase().masters, entities: ENTITIES, tables: 'create' });
   hbase = await Asked.of(db);
   memory = await Asked.of(await openMemory({ entities: ENTITIES }));
 });

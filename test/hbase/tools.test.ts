@@ -3,7 +3,7 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, inject, it } from 'vitest';
+import { afterAll, beforeAll, expect, it } from 'vitest';
 import { openEngine } from '../../src/cli/databases.js';
 import { type BatchAction, Delete, type Engine, Put, tableDescriptor } from '../../src/table/index.js';
 import { countCells } from '../../src/tools/count.js';
@@ -11,7 +11,7 @@ import { verifyTables } from '../../src/tools/verify.js';
 import { runScript } from '../crash/run-script.js';
 import { seededRandom } from '../crash/seeded-random.js';
 import { scaled } from '../proof/scale.js';
-import { connectShared } from './connect.js';
+import { connectShared, sharedHBase } from './connect.js';
 import { orSay } from './patience.js';
 import { dropTable, uniqueTable } from './tables.js';
 
@@ -53,7 +53,7 @@ interface Place {
 function onHBase(): Place {
   const table = uniqueTable('directions');
   tables.push(table);
-  return { place: `hbase:${inject('hbase').masters.join(',')}`, table };
+  return { place: `hbase:${sharedHBase().masters.join(',')}`, table };
 }
 
 function embedded(name: string): Place {

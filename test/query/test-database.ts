@@ -28,9 +28,10 @@ import type {
   SyncTable,
   Table,
 } from '../../src/table/index.js';
+import { sharedHBase } from '../hbase/connect.js';
 
-/** The addresses of the shared HBase, if this run is on one. */
-const shared = inject('hbase' as never) as { readonly masters: readonly string[] } | undefined;
+/** The HBase of this worker, if this run is on one. */
+const shared = inject('hbase') === undefined ? undefined : sharedHBase();
 
 /** "host:port" of the shared emulator of Bigtable, if this run is on one. */
 const emulator = inject('bigtable' as never) as string | undefined;

@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { afterAll, afterEach, beforeAll, describe, expect, inject, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { RowanError } from '../../../src/errors.js';
 import {
   type Engine,
@@ -10,14 +10,14 @@ import {
   Scan,
   tableDescriptor,
 } from '../../../src/table/index.js';
-import { connectShared } from '../connect.js';
+import { connectShared, sharedHBase } from '../connect.js';
 import { PATIENCE } from '../patience.js';
 import { dropTable, uniqueTable } from '../tables.js';
 import { ProxyNet } from './proxy-net.js';
 import { RegionMover } from './region-moves.js';
 import { FAMILY, Traffic } from './traffic.js';
 
-const mover = new RegionMover(inject('hbase').masters[0] ?? '');
+const mover = new RegionMover(sharedHBase().masters[0] ?? '');
 let engine: Engine;
 
 beforeAll(async () => {

@@ -1,11 +1,12 @@
 /** `rowan references`, `rowan denormalized` and `rowan summary` on a real HBase that was written to below the mapper. */
 
 import { fileURLToPath } from 'node:url';
-import { afterAll, beforeAll, expect, inject, test } from 'vitest';
+import { afterAll, beforeAll, expect, test } from 'vitest';
 import { Delete, Put } from '../../../src/table/index.js';
 import { Pair, Parcel, Place } from '../../cli/fixtures/followed.js';
 import { run } from '../../cli/run.js';
 import { openTestDatabase, type TestDatabase } from '../../query/test-database.js';
+import { sharedHBase } from '../connect.js';
 
 const MODULE = fileURLToPath(new URL('../../../build/test/cli/fixtures/followed.js', import.meta.url));
 let db: TestDatabase;
@@ -16,7 +17,7 @@ beforeAll(async () => {
 afterAll(() => db.dispose());
 
 async function command(name: string, verb: string) {
-  const place = `hbase:${inject('hbase').masters.join(',')}`;
+  const place = `hbase:${sharedHBase().masters.join(',')}`;
   const { code, out, err } = await run(name, verb, MODULE, place, '--json');
   expect(out, err).not.toBe('');
   return { code, counters: (JSON.parse(out) as { counters: Record<string, number> }[])[0]!.counters };

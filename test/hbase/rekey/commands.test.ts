@@ -1,10 +1,11 @@
 /** `rowan rekey` on a real HBase, each step a process of its own to the servers, beside a program that writes. */
 
 import { fileURLToPath } from 'node:url';
-import { afterAll, beforeAll, expect, inject, test } from 'vitest';
+import { afterAll, beforeAll, expect, test } from 'vitest';
 import { New, Old } from '../../cli/fixtures/rekeyed.js';
 import { run } from '../../cli/run.js';
 import { openTestStore, type TestStore } from '../../query/test-database.js';
+import { sharedHBase } from '../connect.js';
 
 const MODULE = fileURLToPath(new URL('../../../build/test/cli/fixtures/rekeyed.js', import.meta.url));
 const PATIENCE = 900_000;
@@ -18,7 +19,7 @@ afterAll(() => store.dispose());
 test(
   'keys are planned, run, aborted, run again, cut over and cleaned up',
   async () => {
-    const place = `hbase:${inject('hbase').masters.join()}`;
+    const place = `hbase:${sharedHBase().masters.join()}`;
     const rekey = (step: string, ...flags: string[]) =>
       run('rekey', step, MODULE, place, 'Old', 'New', ...flags);
     const conflict = { code: 1, err: expect.stringContaining('ERR_CONFLICT') };

@@ -3,7 +3,7 @@
  * move. Others go on with the change, or abort it, and nothing that was acknowledged is lost.
  */
 
-import { afterAll, beforeAll, expect, inject, test } from 'vitest';
+import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Database } from '../../../src/database.js';
 import type { RowanError } from '../../../src/errors.js';
 import type { RekeyState } from '../../../src/features/rekey/strategy.js';
@@ -17,6 +17,7 @@ import { openTestStore, type TestStore } from '../../query/test-database.js';
 import { checkTotals } from '../../rekey/figures.js';
 import { FeedEnd, Reader } from '../../rekey/reader.js';
 import { RegionMover } from '../chaos/region-moves.js';
+import { sharedHBase } from '../connect.js';
 import { cutOver, declareThings } from './things.js';
 
 const PATIENCE = 900_000;
@@ -161,7 +162,7 @@ async function killAlong(way: Way, name: string, random: () => number): Promise<
   const isOver = async (target: Target): Promise<boolean> =>
     target === Old && OVER.includes((await db.rekey(Old, New).status())?.state);
   const writing = new Writing(db, random, isOver);
-  const mover = new RegionMover(inject('hbase').masters[0]!);
+  const mover = new RegionMover(sharedHBase().masters[0]!);
   const tables = [Old, New].map((target) => db.schema.entity(target).table.descriptor.name);
   const endMoves = mover.keepMoving(db.engine.admin, tables);
   try {
@@ -207,7 +208,7 @@ async function killBeside(
     const where = `${name}: ${goal}, killed ${turns} turns behind "${place}", from ${before}`;
     writing.start(OVER.includes(before) ? New : Old);
     const child = runScript('test/hbase/rekey/rekeying-process.ts', [
-      inject('hbase').masters.join(),
+      sharedHBase().masters.join(),
       name,
       goal,
       place,

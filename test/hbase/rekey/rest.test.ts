@@ -1,9 +1,10 @@
 /** How long writes rest when keys are cut over on a real HBase, beside writers and regions that move (docs/rekey.md). */
 
-import { afterAll, beforeAll, expect, inject, test } from 'vitest';
+import { afterAll, beforeAll, expect, test } from 'vitest';
 import { record } from '../../proof/evidence.js';
 import { openTestStore, type TestStore } from '../../query/test-database.js';
 import { RegionMover } from '../chaos/region-moves.js';
+import { sharedHBase } from '../connect.js';
 import { cutOver, declareThings } from './things.js';
 
 const PATIENCE = 900_000;
@@ -85,7 +86,7 @@ test.each(['at rest', 'moving'])(
     const rekey = db.rekey(Old, New);
     await rekey.run();
     const writers = new Writers(things);
-    const mover = new RegionMover(inject('hbase').masters[0]!);
+    const mover = new RegionMover(sharedHBase().masters[0]!);
     const { admin } = db.engine;
     const end = how === 'moving' ? mover.keepMoving(admin, [Old.name.toLowerCase()]) : async () => 0;
     const cut = await cutOver(rekey, { restMs: LIMIT_MS }).finally(end);

@@ -1,13 +1,17 @@
 import { createServer } from 'node:net';
 
+/** Of whose ports every eighth is tried, from its own number on: no worker finds one that another has found and not bound yet. */
+const WORKERS = 8;
+
 /**
  * Ports on loopback that nobody listens on. They lie below the range from which the system takes ports for outgoing
  * connections, so that none of those takes one before the server binds it.
  */
 export async function freePorts(count: number): Promise<number[]> {
+  const worker = Number(process.env['VITEST_POOL_ID'] ?? 0) % WORKERS;
   const found: number[] = [];
   while (found.length < count) {
-    const candidate = 20_000 + Math.floor(Math.random() * 12_000);
+    const candidate = 20_000 + WORKERS * Math.floor(Math.random() * 1500) + worker;
     if (!found.includes(candidate) && (await isFree(candidate))) found.push(candidate);
   }
   return found;

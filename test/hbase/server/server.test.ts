@@ -1,13 +1,14 @@
 import { mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, inject, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { sharedHBase } from '../connect.js';
 import { run } from './class-path.js';
 import { InstanceLayout, PROJECT_ROOT } from './layout.js';
 import { probeMaster } from './probe.js';
 import { runShell, ShellError } from './shell.js';
 
-const { instance, masters } = inject('hbase');
+const { instance, masters } = sharedHBase();
 
 describe('the HBase of the tests', () => {
   it('lets a namespace be created', async () => {
