@@ -43,11 +43,13 @@ export class BloomChunk extends CacheEntry {
 
 /** The number of keys that are first kept as hashes, so that a small file needs no filter of full size. */
 const BUFFERED_KEYS = 1 << 13;
+/** How many hashes the first buffer for them has room for; it grows up to those of {@link BUFFERED_KEYS}. */
+const FIRST_ROOM = 1 << 8;
 
 /** Collects the keys of one chunk after another. */
 export class BloomBuilder {
   /** The hashes of the first keys, two each. */
-  private readonly buffered = new Int32Array(2 * BUFFERED_KEYS);
+  private buffered = new Int32Array(FIRST_ROOM);
   /** The lines of a full chunk; allocated when there are more keys. */
   private bits: Uint8Array | undefined;
   /** Keys in the chunk. */
@@ -56,6 +58,7 @@ export class BloomBuilder {
   add(hash1: number, hash2: number): void {
     const keys = this.keys++;
     if (keys < BUFFERED_KEYS) {
+      if (2 * keys === this.buffered.length) this.enlarge();
       this.buffered[2 * keys] = hash1;
       this.buffered[2 * keys + 1] = hash2;
       return;
@@ -83,6 +86,12 @@ export class BloomBuilder {
     const bits = this.bits!;
     for (let present = CHUNK_LINES; present > lines; present /= 2) halve(bits, present / 2);
     return bits.subarray(0, lines * LINE_BYTES);
+  }
+
+  private enlarge(): void {
+    const { buffered } = this;
+    this.buffered = new Int32Array(2 * buffered.length);
+    this.buffered.set(buffered);
   }
 
   private setBuffered(bits: Uint8Array, count: number): void {

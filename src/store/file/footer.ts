@@ -249,6 +249,8 @@ export function fileNumberOf(file: CachedFile): number {
 }
 
 const STAGING_BYTES = 1 << 18;
+/** The first size of the staging buffer, which grows with what is staged: most files of small stores are smaller. */
+const FIRST_STAGING_BYTES = 1 << 13;
 
 /**
  * Bytes after which the file is synced while it is written. Otherwise the system would write a large file at once in the final
@@ -265,7 +267,7 @@ export interface BlockHandle {
 
 /** Appends blocks to a file, several with each system call. */
 export class FileOutput {
-  private staging = new Uint8Array(STAGING_BYTES);
+  private staging: Uint8Array = Buffer.allocUnsafeSlow(FIRST_STAGING_BYTES);
   private staged = 0;
   private unsynced = 0;
   /** The offset of the next byte. */
@@ -315,8 +317,12 @@ export class FileOutput {
   }
 
   private reserve(length: number): void {
-    if (this.staged + length <= this.staging.length) return;
-    this.flush();
-    if (length > this.staging.length) this.staging = new Uint8Array(length);
+    const { staging, staged } = this;
+    if (staged + length <= staging.length) return;
+    if (staged + length > STAGING_BYTES) this.flush();
+    const needed = this.staged + length;
+    if (needed <= staging.length) return;
+    this.staging = Buffer.allocUnsafeSlow(Math.max(needed, Math.min(4 * staging.length, STAGING_BYTES)));
+    this.staging.set(staging.subarray(0, this.staged));
   }
 }
