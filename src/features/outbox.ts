@@ -133,7 +133,8 @@ export class RemoteOutbox implements Outbox {
   }
 
   async end(): Promise<void> {
-    this.ending.abort();
+    // Without a reason an error with a stack trace is made.
+    this.ending.abort(null);
     clearTimeout(this.timer);
     await Promise.all([this.running, this.source.rest()]);
   }

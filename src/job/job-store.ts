@@ -5,11 +5,11 @@ import {
   Delete,
   type Engine,
   Get,
+  ownTableDescriptor,
   RECORD_TABLES,
   Scan,
   type Table,
   type TableDescriptor,
-  tableDescriptor,
 } from '../table/index.js';
 import { compareAndSet } from '../table/table.js';
 import type { Counters, RowRange } from './types.js';
@@ -97,7 +97,7 @@ const SPLIT = Buffer.from('split', 'latin1');
 
 /** The table that holds the state of jobs. */
 export function jobTableDescriptor(): TableDescriptor {
-  return tableDescriptor(RECORD_TABLES.jobs, { [FAMILY]: {} });
+  return ownTableDescriptor(RECORD_TABLES.jobs, FAMILY);
 }
 
 export interface JobHeader {

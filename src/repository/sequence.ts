@@ -10,7 +10,7 @@
 import { InvalidArgumentError, RowanError } from '../errors.js';
 import { checkOptions, describe } from '../table/checks.js';
 import { takeNumbers } from '../table/counter.js';
-import { Get, type Table, type TableDescriptor, tableDescriptor } from '../table/index.js';
+import { Get, ownTableDescriptor, type Table, type TableDescriptor } from '../table/index.js';
 
 /** FROZEN. */
 const FAMILY = 's';
@@ -22,7 +22,7 @@ const KEPT_SCOPES = 10_000;
 
 /** The table of sequences. */
 export function sequenceTableDescriptor(): TableDescriptor {
-  return tableDescriptor('rowan_sequences', { [FAMILY]: {} });
+  return ownTableDescriptor('rowan_sequences', FAMILY);
 }
 
 /** The value of a property that separates the numbers of a sequence. */

@@ -287,6 +287,19 @@ export function tableDescriptor(
   });
 }
 
+const ownTables = new Map<string, TableDescriptor>();
+
+/** The descriptor of a table that Rowan has for itself: one family with the defaults. Made once, as each opening asks for several. */
+export function ownTableDescriptor(name: string, family: string): TableDescriptor {
+  const key = `${name} ${family}`;
+  let descriptor = ownTables.get(key);
+  if (descriptor === undefined) {
+    descriptor = tableDescriptor(name, { [family]: {} });
+    ownTables.set(key, descriptor);
+  }
+  return descriptor;
+}
+
 /**
  * A validated and frozen copy of a descriptor from any source.
  * @throws SchemaError as {@link tableDescriptor}, also when it is not a descriptor at all.

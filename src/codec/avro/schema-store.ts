@@ -3,10 +3,10 @@ import { SchemaError } from '../../errors.js';
 import {
   CheckAndMutate,
   Get,
+  ownTableDescriptor,
   Put,
   type Table,
   type TableDescriptor,
-  tableDescriptor,
 } from '../../table/index.js';
 import { text } from '../scalars.js';
 import { incompatibilities } from './compatibility.js';
@@ -192,7 +192,7 @@ const FAMILY = 's';
 const JSON_COLUMN = Buffer.from('json', 'latin1');
 /** The descriptor of the table that holds schemas. Create the table once. */
 export function schemaTableDescriptor(name = 'rowan_schemas'): TableDescriptor {
-  return tableDescriptor(name, { [FAMILY]: {} });
+  return ownTableDescriptor(name, FAMILY);
 }
 
 /**

@@ -3,11 +3,11 @@ import { equalBytes } from '../../bytes/index.js';
 import { RowanError } from '../../errors.js';
 import {
   Get,
+  ownTableDescriptor,
   RECORD_TABLES,
   Scan,
   type Table,
   type TableDescriptor,
-  tableDescriptor,
 } from '../../table/index.js';
 import { compareAndSet } from '../../table/table.js';
 
@@ -29,7 +29,7 @@ const MIGRATION = Buffer.from('m', 'latin1');
 export const LOCK_ROW: Uint8Array = Buffer.from('l', 'latin1');
 
 export function controlTableDescriptor(): TableDescriptor {
-  return tableDescriptor(RECORD_TABLES.schema, { [FAMILY]: {} });
+  return ownTableDescriptor(RECORD_TABLES.schema, FAMILY);
 }
 
 /** A value with its stored bytes, against which the next change is checked. */

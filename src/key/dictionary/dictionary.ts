@@ -5,11 +5,11 @@ import {
   CheckAndMutate,
   Delete,
   Get,
+  ownTableDescriptor,
   Put,
   type SyncTable,
   type Table,
   type TableDescriptor,
-  tableDescriptor,
 } from '../../table/index.js';
 import { BaseCodec, badValue, getInteger, type KeyWriter, putInteger } from '../codecs/base.js';
 import { text, uint64 } from '../codecs/index.js';
@@ -40,7 +40,7 @@ const COUNTER = Buffer.from('c', 'latin1');
 
 /** The descriptor of the table that holds dictionaries. Create the table once. */
 export function dictionaryTableDescriptor(): TableDescriptor {
-  return tableDescriptor('rowan_dictionaries', { [FAMILY]: {} });
+  return ownTableDescriptor('rowan_dictionaries', FAMILY);
 }
 
 /**

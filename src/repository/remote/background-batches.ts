@@ -1,5 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 
+/** Given to `abort`, which otherwise makes an error with a stack trace each time. */
+const NO_REASON = null;
+
 /** When a batch waits for further items, and how long. */
 export interface Gathering<T> {
   /** Milliseconds without a further item after which a batch starts. */
@@ -50,7 +53,7 @@ export class BackgroundBatches<T> {
     }
     this.added = performance.now();
     this.next ??= this.start(this.running);
-    if (this.size >= most) this.hurry.abort();
+    if (this.size >= most) this.hurry.abort(NO_REASON);
     return this.next;
   }
 
@@ -81,7 +84,7 @@ export class BackgroundBatches<T> {
 
   /** Resolves when all items added before the call have been processed, whether or not that failed. Ends the pause. */
   async rest(): Promise<void> {
-    this.hurry.abort();
+    this.hurry.abort(NO_REASON);
     await Promise.allSettled([this.running, this.next]);
   }
 }
