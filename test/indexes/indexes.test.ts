@@ -2,7 +2,18 @@
 
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { Database } from '../../src/database.js';
-import { Column, Entity, Index, int32, part, RowKey, salt, Table, text } from '../../src/index.js';
+import {
+  Column,
+  defineEntity,
+  Entity,
+  Index,
+  int32,
+  part,
+  RowKey,
+  salt,
+  Table,
+  text,
+} from '../../src/index.js';
 import type { Repository } from '../../src/repository/index.js';
 import { Scan } from '../../src/table/index.js';
 import { openMemory } from '../../src/testing/index.js';
@@ -204,6 +215,36 @@ describe('an index under times that were given', () => {
     expect(present.explain().index!.name).toBe('byStatus');
     expect(await present.all()).toEqual([]);
   });
+});
+
+test('an index over columns that Rowan sets is chosen where they are asked for: a row may lack them', async () => {
+  const Task = defineEntity({
+    name: 'Task',
+    table: { name: 'tasks', families: { d: {} } },
+    key: [part('id')],
+    columns: (c) => ({
+      name: c.column('d:n', text),
+      status: c.column('d:s', text).default(() => 'open'),
+      updatedAt: c.updatedAt('d:u'),
+    }),
+    indexes: {
+      byUpdate: { on: [part('updatedAt')] },
+      byNameAndUpdate: { on: [part('name'), part('updatedAt')] },
+      byNameAndStatus: { on: [part('name'), part('status')] },
+    },
+  });
+  await using db = await openMemory({ entities: [Task] });
+  const tasks = db.repository(Task);
+  await tasks.insert({ id: 'a', name: 'x' });
+  // Neither a default nor a stamp is written.
+  await tasks.mutate({ id: 'b' }, (row) => row.set({ name: 'x' }));
+  const chosen = (where: object) => tasks.find({}).where(where).explain().index?.name;
+  expect(chosen({ updatedAt: { gte: new Date(0) } })).toBe('byUpdate');
+  expect(chosen({ name: 'x', updatedAt: { exists: true } })).toBe('byNameAndUpdate');
+  expect(chosen({ name: 'x', status: 'open' })).toBe('byNameAndStatus');
+  expect(() => chosen({ name: 'x' })).toThrow(/byNameAndUpdate has no entries of rows without "updatedAt"/);
+  const found = await tasks.find({}, { fullScan: true }).where({ name: 'x' }).all();
+  expect(found.map(({ id }) => id)).toEqual(['a', 'b']);
 });
 
 describe('a query with a prefix of the key and where()', () => {
