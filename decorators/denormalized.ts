@@ -181,7 +181,8 @@ export type OnDelete = 'restrict' | 'cascade' | 'setNull';
 export interface ReferenceOptions {
   /**
    * When the referenced entity is deleted, in the same step: `restrict` refuses the deletion with
-   * ERR_REFERENCE, `cascade` deletes this entity too, `setNull` sets the referencing properties to null.
+   * ERR_REFERENCE, `cascade` deletes this entity too, `setNull` sets the referencing properties to null,
+   * those that are optional.
    * Default: nothing happens.
    */
   readonly onDelete?: OnDelete;

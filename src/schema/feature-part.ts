@@ -66,16 +66,19 @@ export type FeatureSchemas = Pick<
   'copies' | 'references' | 'summaries' | 'mutual' | 'computed'
 >;
 
-/** The part of a feature that consists of links: each needs an index that finds the rows which hold the key. */
+/**
+ * The part of a feature that consists of links. @param isFollowed whether rows are found by the key that they hold, which needs an index.
+ */
 export function linkPart<T extends LinkSchema>(
   owner: LinkOwner,
   links: readonly UnindexedLink<T>[],
   schema: (links: readonly T[]) => Partial<FeatureSchemas>,
+  isFollowed: (link: UnindexedLink<T>) => boolean = () => true,
 ): FeaturePart {
   return {
     indexes: (declared) =>
       links
-        .filter((link) => findBackReference(owner, declared, link) === 'missing')
+        .filter((link) => isFollowed(link) && findBackReference(owner, declared, link) === 'missing')
         .map((link) => ({
           declaration: backReferenceIndex(link),
           purpose: `finds the rows which name another by ${link.via.map(([, held]) => held).join(', ')}`,

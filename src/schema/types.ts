@@ -265,6 +265,8 @@ export interface ReferenceRule extends LinkSchema {
   readonly onDelete: 'restrict' | 'cascade' | 'setNull' | undefined;
   /** Whether the named row must exist. */
   readonly exists: boolean;
+  /** The properties of `via` that `setNull` clears: those that a row may lack. A reference with an absent part names nothing. */
+  readonly clears: readonly string[];
 }
 
 /** A declaration of copies; see docs/denormalization.md. */

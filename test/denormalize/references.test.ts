@@ -22,6 +22,7 @@ import type { EmbeddedEngine } from '../../src/store/engine.js';
 import { Delete, Put } from '../../src/table/index.js';
 import { openMemory, settableClock } from '../../src/testing/index.js';
 import { scaled } from '../proof/scale.js';
+import { bothEngines } from '../proof/stepless.js';
 
 const families = { d: {} };
 
@@ -255,6 +256,63 @@ test('wrong rules are said when the schema is compiled', () => {
   expect(wrong({ exists: 1 })).toContain('Give true or false');
   expect(wrong({ ondelete: 'restrict' })).toContain('has the option');
   expect(() => compileSchema([Order])).toThrow('not among the entities');
+});
+
+@Entity({ table: { name: 'tenant_users', families } })
+@RowKey(part('tenantId'), part('id'))
+class User {
+  declare static readonly key: ['tenantId', 'id'];
+  tenantId!: string;
+  id!: string;
+  @Column('d:n', text) name?: string | null;
+}
+
+/** Its key begins with a part of that of its user. */
+@Entity({ table: { name: 'tenant_issues', families } })
+@RowKey(part('tenantId'), part('no', uint32))
+class Issue {
+  declare static readonly key: ['tenantId', 'no'];
+  tenantId!: string;
+  no!: number;
+  @Column('d:a', text) assigneeId?: string | null;
+  @Column('d:t', text) title?: string | null;
+  @Reference(() => User, { tenantId: 'tenantId', id: 'assigneeId' }, { onDelete: 'setNull' })
+  assignee?: User | null;
+}
+
+test.each(Object.entries(bothEngines([User, Issue])))(
+  'setNull of a reference by several properties clears those that a row may lack: %s',
+  async (_, opened) => {
+    const { db: tenants, close } = await opened();
+    const issues = tenants.repository(Issue);
+    await tenants.repository(User).putMany(['t1', 't2'].map((tenantId) => ({ tenantId, id: 'ann' })));
+    await issues.putMany(
+      ['t1', 't2'].map((tenantId) => ({ tenantId, no: 1, title: 'it', assigneeId: 'ann' })),
+    );
+    await tenants.repository(User).delete({ tenantId: 't1', id: 'ann' });
+    expect(await issues.get({ tenantId: 't1', no: 1 })).toEqual({ tenantId: 't1', no: 1, title: 'it' });
+    expect(await issues.get({ tenantId: 't2', no: 1 })).toMatchObject({ assigneeId: 'ann' });
+    expect(await tenants.references(Issue).check()).toEqual({ rows: 2, valid: 2, dangling: 0 });
+    await close();
+  },
+);
+
+test('a rule that only writes follow adds no index, and one that deletes follow does', () => {
+  const orders = (rule: object) => {
+    @Entity({ table: { name: 'plain_orders', families } })
+    @RowKey(part('no', uint32))
+    class Plain {
+      declare static readonly key: ['no'];
+      no!: number;
+      @Column('d:c', text) customerId?: string | null;
+      @Reference(() => Person, { id: 'customerId' }, rule) customer?: Person | null;
+    }
+    return compileSchema([Person, Plain])
+      .entity(Plain)
+      .indexes.map(({ name }) => name);
+  };
+  expect(orders({ exists: true })).toEqual([]);
+  expect(orders({ onDelete: 'restrict' })).toEqual(['ref_customerId']);
 });
 
 test('random writes and deletes leave no reference to what is not there', async () => {

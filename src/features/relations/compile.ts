@@ -27,20 +27,25 @@ function compileReferences(
     if (rule === undefined || typeof target !== 'function') continue;
     const via = compileVia(owner, { decorator, property, via: relation.via }, problems);
     if (via === undefined) continue;
-    if (rule.onDelete === 'setNull') {
-      const fixed = via.map(([, held]) => held).filter((held) => !isOptional(owner, held, required));
-      for (const held of fixed) {
-        problems.add(
-          name,
-          property,
-          `onDelete is 'setNull', and "${held}" is part of the key or required.`,
-          "Store the other's key in optional columns, or use 'cascade' or 'restrict'.",
-        );
-      }
+    const held = via.map(([, held]) => held);
+    const clears = held.filter((held) => isOptional(owner, held, required));
+    if (rule.onDelete === 'setNull' && clears.length === 0) {
+      problems.add(
+        name,
+        property,
+        `onDelete is 'setNull', and ${held.map((each) => `"${each}"`).join(' and ')} is part of the key or required.`,
+        "Store a part of the other's key in an optional column, or use 'cascade' or 'restrict'.",
+      );
     }
-    found.push({ property, target: target as () => EntityClass, via, ...rule });
+    found.push({ property, target: target as () => EntityClass, via, clears, ...rule });
   }
-  return linkPart<ReferenceRule>(owner, found, (references) => ({ references }));
+  // Only deletes look for the rows that name a row.
+  return linkPart<ReferenceRule>(
+    owner,
+    found,
+    (references) => ({ references }),
+    ({ onDelete }) => onDelete !== undefined,
+  );
 }
 
 function isOptional({ columns }: LinkOwner, held: string, required: ReadonlySet<string>): boolean {

@@ -38,6 +38,8 @@ const TOGETHER = 256;
 /** A rule with its link. */
 export class ReferencePlan {
   readonly link: Link;
+  /** The columns that `setNull` clears. */
+  readonly cleared: readonly ColumnSchema[];
 
   constructor(
     readonly entity: EntitySchema,
@@ -45,6 +47,7 @@ export class ReferencePlan {
     readonly other: EntitySchema,
   ) {
     this.link = new Link(entity, rule, other);
+    this.cleared = this.link.columns.filter(({ property }) => rule.clears.includes(property));
   }
 
   get name(): string {
@@ -81,7 +84,7 @@ export class ReferencePlan {
         ({ family, qualifier, timestamp }) =>
           timestamp > now &&
           (onDelete === 'cascade' ||
-            this.link.columns.some((one) => one.family === family && equalBytes(one.qualifier, qualifier))),
+            this.cleared.some((one) => one.family === family && equalBytes(one.qualifier, qualifier))),
       );
   }
 
@@ -119,9 +122,9 @@ export class ReferenceHolder implements RowMaintainer {
   }
 
   effects(change: ChangeImage, step: ChangeStep): readonly EntityChange[] {
-    for (const { link, name, rule } of this.plans) {
+    for (const { cleared, name, rule } of this.plans) {
       if (rule.onDelete !== 'setNull' && rule.onDelete !== 'cascade') continue;
-      const columns = rule.onDelete === 'setNull' ? link.columns : undefined;
+      const columns = rule.onDelete === 'setNull' ? cleared : undefined;
       refuseAhead(
         this.schema,
         `a rule (${name}, onDelete: '${rule.onDelete}')`,
@@ -291,7 +294,7 @@ export class ReferenceTarget implements RowMaintainer {
 
 /** The change that a rule makes to a row when the row that it names is deleted. */
 function ruledChange(
-  { entity, link, rule }: ReferencePlan,
+  { entity, link, rule, cleared }: ReferencePlan,
   row: Uint8Array,
   target: Uint8Array,
   now: () => number,
@@ -303,7 +306,7 @@ function ruledChange(
     row,
     resolve: (before) => {
       if (!link.own.isIn(before, 'withDeleted') || !link.names(before, target)) return NOTHING;
-      return cascade ? [new Delete(row)] : unnamed(entity, link, before, now);
+      return cascade ? [new Delete(row)] : unnamed(entity, cleared, before, now);
     },
   };
 }
@@ -311,7 +314,7 @@ function ruledChange(
 /** Clears the reference of a row, and increments its version. */
 function unnamed(
   entity: EntitySchema,
-  { columns }: Link,
+  columns: readonly ColumnSchema[],
   before: RowImage,
   now: () => number,
 ): readonly RowMutation[] {
