@@ -110,11 +110,12 @@ export class InvalidArgumentError extends RowanError {
 
 /** A declaration or a descriptor that breaks a rule. Carries every problem found, not only the first. */
 export class SchemaError extends RowanError {
-  readonly problems: readonly string[];
+  declare readonly problems: readonly string[];
 
   constructor(message: string, problems: readonly string[] = [message], options?: RowanErrorOptions) {
     super('ERR_SCHEMA', message, options);
-    this.problems = problems;
+    // Not enumerable: Node prints the properties of an uncaught error, and the message names the problems.
+    Object.defineProperty(this, 'problems', { value: problems });
   }
 }
 

@@ -1,9 +1,11 @@
 /** Holds docs/errors.md to the codes of src/errors.ts: each has a heading, and each error's `url` names it. */
 
 import { readFileSync } from 'node:fs';
+import { inspect } from 'node:util';
 import { expect, it } from 'vitest';
-import { ConflictError, RowanError } from '../src/index.js';
+import { ConflictError, RowanError, type SchemaError } from '../src/index.js';
 import { ConnectionError } from '../src/public/hbase.js';
+import { Problems } from '../src/schema/problems.js';
 
 const source = readFileSync('src/errors.ts', 'utf8');
 const union = /export type ErrorCode =([\s\S]*?);/.exec(source)![1]!;
@@ -40,4 +42,26 @@ it('every error names its heading', () => {
   }
   expect(new ConflictError('x').url).toMatch(/#err_conflict$/);
   expect(new ConnectionError('x').url).toMatch(/#err_connection$/);
+});
+
+it('an uncaught schema error prints each problem once, and programs read them', () => {
+  const problems = new Problems();
+  problems.add('Order', 'total', 'It has no codec.', 'Give one.');
+  problems.add('Order', undefined, 'It has no key.', 'Declare one.');
+  let error: SchemaError | undefined;
+  try {
+    problems.throwIfAny();
+  } catch (thrown) {
+    error = thrown as SchemaError;
+  }
+  const sentences = ['Order.total: It has no codec. Give one.', 'Order: It has no key. Declare one.'];
+  expect(error).toMatchObject({
+    problems: sentences,
+    details: { problems: [{ property: 'total' }, { rule: 'It has no key.' }] },
+  });
+  const printed = inspect(error);
+  expect(printed).toMatch(/^SchemaError: The schema has 2 problems:\n- Order\.total: It has no codec/);
+  for (const rule of ['It has no codec.', 'It has no key.']) expect(printed.split(rule)).toHaveLength(2);
+  expect(printed).toContain("code: 'ERR_SCHEMA'");
+  expect(printed).toContain('errors.test');
 });

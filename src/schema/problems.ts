@@ -40,10 +40,15 @@ export class Problems {
     const sentences = this.found.map(sentence);
     const head = `The schema has ${sentences.length === 1 ? 'a problem' : `${sentences.length} problems`}:`;
     throw new SchemaError([head, ...sentences.map((text) => `- ${text}`)].join('\n'), sentences, {
-      details: { problems: Object.freeze([...this.found]) },
+      details: Object.defineProperty({ problems: Object.freeze([...this.found]) }, PRINTED, {
+        value: () => ({}),
+      }),
     });
   }
 }
+
+/** What Node calls when it prints a value: details print nothing of what the message has. */
+const PRINTED = Symbol.for('nodejs.util.inspect.custom');
 
 function sentence({ entity, property, rule, remedy }: Problem): string {
   const where = property === undefined ? entity : `${entity}.${property}`;
