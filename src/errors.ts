@@ -215,6 +215,11 @@ export function errnoOf(error: unknown): string {
   return typeof code === 'string' ? code : 'UNKNOWN';
 }
 
+/** Whether the disk, or the user's part of it, is full: it stays so until somebody frees space. */
+export function isDiskFull(error: unknown): boolean {
+  return ['ENOSPC', 'EDQUOT'].includes(errnoOf(error));
+}
+
 /** An error of Node's calls as one of Rowan, `ERR_IO`; any other as it is. `file` is where it was, unless the error says so. */
 export function fileError(error: unknown, file: string): unknown {
   const { syscall, path } = error as NodeJS.ErrnoException;

@@ -1,7 +1,8 @@
 /** The `rowan` command: its subcommands and exit codes. */
 
+import { statSync } from 'node:fs';
 import { Command, CommanderError } from 'commander';
-import { RowanError } from '../errors.js';
+import { isDiskFull, RowanError } from '../errors.js';
 import { COMMANDS } from './commands.js';
 import { type CliContext, CliExit, packageVersion } from './context.js';
 
@@ -35,7 +36,8 @@ async function buildProgram(args: readonly string[], context: CliContext): Promi
     .version(packageVersion())
     .configureOutput({ writeOut: context.write, writeErr: context.writeError })
     .showHelpAfterError('Run with --help to see arguments and options.')
-    .exitOverride();
+    .exitOverride()
+    .hook('preAction', (_, command) => orderArguments(command));
   const [name] = args.filter((arg) => arg !== 'help');
   const wanted = COMMANDS.filter(({ commands }) =>
     Object.keys(commands).some((term) => nameIn(term) === name),
@@ -46,6 +48,20 @@ async function buildProgram(args: readonly string[], context: CliContext): Promi
   program.commands.forEach(describeUsage);
   if (loaded.length === 0) listCommands(program);
   return program;
+}
+
+/** Takes a place and a module in either order: commands differ in which comes first. A place is no file. */
+function orderArguments({ registeredArguments, processedArgs }: Command): void {
+  const names = registeredArguments.map((argument) => argument.name());
+  const place = names.indexOf('place');
+  const module = names.findIndex((name) => name === 'module' || name === 'entities');
+  if (place < 0 || processedArgs[module] === undefined) return;
+  if (!isFile(processedArgs[place]) || isFile(processedArgs[module])) return;
+  [processedArgs[place], processedArgs[module]] = [processedArgs[module], processedArgs[place]];
+}
+
+function isFile(path: unknown): boolean {
+  return typeof path === 'string' && statSync(path, { throwIfNoEntry: false })?.isFile() === true;
 }
 
 /** What follows the error for a wrong command line: the command's usage, and its options or subcommands. */
@@ -78,14 +94,10 @@ function describeError(error: unknown): string {
   if (error instanceof RowanError) return `rowan: ${error.code}: ${error.message}`;
   if (isAboutFile(error))
     return `rowan: ERR_IO: ${error.message}. Check the path, and that you may read and write there.`;
-  if (isDiskFull(error))
+  // Of an open file Node's error does not have the path.
+  if (error instanceof Error && isDiskFull(error))
     return `rowan: ERR_IO: ${error.message}. The disk that the command writes to is full: free some space, and run it again.`;
   return error instanceof Error ? `rowan: ${error.stack ?? error.message}` : `rowan: ${String(error)}`;
-}
-
-/** Whether no space was left for an open file, of which Node's error does not have the path. */
-function isDiskFull(error: unknown): error is NodeJS.ErrnoException {
-  return error instanceof Error && ['ENOSPC', 'EDQUOT'].includes((error as NodeJS.ErrnoException).code ?? '');
 }
 
 /** Whether the operating system refused to read or write a path, such as that of `--out` or `--dir`. */

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { ensureTable } from '../ddl/index.js';
-import { ClosedError, isWriteRefused, RowanError, throwIfAborted } from '../errors.js';
+import { ClosedError, isDiskFull, isWriteRefused, RowanError, throwIfAborted } from '../errors.js';
 import type { Engine } from '../table/index.js';
 import { otherFiles } from './files/file-position.js';
 import { type JobHeader, JobStore, jobTableDescriptor, type SplitState, type Stored } from './job-store.js';
@@ -357,7 +357,7 @@ class PhaseRun {
     if (signal.aborted || !(error instanceof RowanError)) throw error;
     const tries = (this.tries.get(split) ?? 0) + 1;
     this.tries.set(split, tries);
-    if (!error.retryable || tries >= ATTEMPTS) throw error;
+    if (!error.retryable || isDiskFull(error) || tries >= ATTEMPTS) throw error;
     await sleep(FIRST_RETRY_MS * 2 ** (tries - 1), signal);
   }
 }

@@ -53,6 +53,16 @@ const COMMAND_LINES = [
   ['rekey', 'status', fixture('rekeyed'), 'PLACE', 'Old', 'New'],
 ];
 
+/** Also with the module before the place, or after it: either order is taken. */
+const BOTH_ORDERS = COMMAND_LINES.flatMap((line) => {
+  const place = line.indexOf('PLACE');
+  const module = line.findIndex((arg) => arg.includes('/fixtures/'));
+  if (module < 0) return [line];
+  const other = [...line];
+  [other[place], other[module]] = [line[module]!, 'PLACE'];
+  return [line, other];
+});
+
 let folder: string;
 
 beforeEach(async () => {
@@ -64,7 +74,7 @@ beforeEach(async () => {
 
 afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
-test.each(COMMAND_LINES.map((args) => [args.map((arg) => arg.split('/').at(-1)).join(' '), args] as const))(
+test.each(BOTH_ORDERS.map((args) => [args.map((arg) => arg.split('/').at(-1)).join(' '), args] as const))(
   'a folder without a store: rowan %s',
   async (_, line) => {
     for (const name of ['missing', 'empty']) {

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
-import { RowanError } from '../../src/errors.js';
+import { ioError, RowanError } from '../../src/errors.js';
 import { JobStore } from '../../src/job/job-store.js';
 import { runJob } from '../../src/job/runner.js';
 import type { JobDefinition, JobProgress, JobRunOptions, SplitWork } from '../../src/job/types.js';
@@ -314,6 +314,21 @@ describe('a pass over a table', () => {
       },
     });
     expect(await runJob(store.engine, definition, FAST)).toMatchObject({ counters: { rows: 100 } });
+  });
+
+  test('a full disk ends it at once', async () => {
+    await fill(100);
+    for (const errno of ['ENOSPC', 'EDQUOT']) {
+      let commits = 0;
+      const { definition } = countingJob(errno, {
+        commit() {
+          commits++;
+          throw ioError('write', '/out/part-0', errno);
+        },
+      });
+      await expect(runJob(store.engine, definition, FAST)).rejects.toMatchObject({ details: { errno } });
+      expect(commits).toBe(1);
+    }
   });
 
   test('gives back at the next attempt what commit answered at the last checkpoint', async () => {

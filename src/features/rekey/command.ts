@@ -53,7 +53,7 @@ function named(commands: Command, name: string, description: string): Command {
     .command(name)
     .description(description)
     .argument('<module>', 'a module that exports the entities')
-    .argument('<store>', 'the folder of a store, hbase:host:port, or bigtable:project/instance')
+    .argument('<place>', 'the folder of a store, hbase:host:port, or bigtable:project/instance')
     .argument('<from>', 'the entity with the old key')
     .argument('<to>', 'the entity with the new key')
     .option('--json', 'as JSON');
