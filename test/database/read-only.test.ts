@@ -7,6 +7,7 @@ import { expect, onTestFinished, test } from 'vitest';
 import { defineEntity, part } from '../../decorators/index.js';
 import { int32, text } from '../../src/codec/index.js';
 import { open, openAdmin } from '../../src/index.js';
+import { sqlTable } from '../../src/public/jobs.js';
 import { MemoryFileSystem } from '../../src/testing/fs/memory-fs.js';
 import { FaultFileSystem } from '../store/fs/fault-fs.js';
 
@@ -271,5 +272,36 @@ test('a store whose log has failed reads summaries, and checks what is made of r
   expect(await db.summary(Car, 'perMaker').state()).toBe('active');
   expect(await db.denormalized(Car).check()).toMatchObject({ rows: 1, valid: 1 });
   await expect(db.denormalized(Car).repair()).rejects.toMatchObject({ code: 'ERR_READONLY' });
+  fileSystem.clear();
+});
+
+test('who may not write fills a relational table that takes items anew', async () => {
+  const fileSystem = new FaultFileSystem(new MemoryFileSystem());
+  await using db = await open({ path: '/failing', entities: [Author], fileSystem, background: 'inline' });
+  const authors = db.repository(Author);
+  await authors.put({ id: 'a', name: 'Ada', born: 1815 });
+  await db.engine.quiet();
+  fileSystem.inject({ calls: ['sync'], times: Number.POSITIVE_INFINITY });
+  await expect(authors.put({ id: 'b', name: 'Bea', born: 1900 })).rejects.toThrow();
+  const statements: string[] = [];
+  const fill = (key: readonly 'id'[]) =>
+    db
+      .job('authors')
+      .from(authors.find({ id: 'a' }))
+      .map<string, { id: string; born: number }>(({ id, born }, emit) => emit(id, { id, born }))
+      .to(
+        sqlTable<{ id: string; born: number }>({
+          dialect: 'sqlite',
+          table: 'authors',
+          columns: ['id', 'born'],
+          key,
+          connect: () => ({ execute: (sql) => void statements.push(sql) }),
+        }),
+      )
+      .run();
+  await fill(['id']);
+  expect(statements).toHaveLength(1);
+  // What was inserted before a kill would be inserted twice.
+  await expect(fill([])).rejects.toMatchObject({ code: 'ERR_READONLY' });
   fileSystem.clear();
 });

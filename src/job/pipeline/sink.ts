@@ -24,7 +24,10 @@ export interface SinkWriter<T> {
 export interface Sink<T> {
   /** Part of the job's signature. */
   readonly signature: string;
-  /** Whether it writes files alone, which it may also write anew. Who may only read the engine's tables can then run the job. Default false. */
+  /**
+   * Whether it writes files alone, or another database, to which it may write everything anew. Who may only read the engine's tables can
+   * then run the job. Default false.
+   */
   readonly filesOnly?: boolean;
   open(context: SplitContext): SinkWriter<T> | Promise<SinkWriter<T>>;
   /**

@@ -66,6 +66,8 @@ export function sqlTable<T extends object>(options: SqlTableOptions<T>): Sink<T>
     Math.floor(MAX_PARAMETERS / columns.length),
   );
   return {
+    // Without a key, items that are written anew are stored twice.
+    filesOnly: key.length > 0,
     signature: `sql ${JSON.stringify([dialect, schema, table, columns, key])}`,
     open: async () => new SqlWriter(options, rows, await options.connect()) as SinkWriter<T>,
   };
