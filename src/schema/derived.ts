@@ -7,7 +7,7 @@ import { murmur3 } from '../key/digest.js';
 import { inferKeyCodec, int64, type KeyCodec, type KeyLayout, text } from '../key/index.js';
 import { isList as isAnyList, isPlainObject, isRecord } from '../table/checks.js';
 import type { CollectedEntity } from './collect.js';
-import type { ColumnSchema } from './types.js';
+import type { ColumnSchema, EntitySchema } from './types.js';
 
 /** The names that indexes and summaries may have. */
 export const NAME_PATTERN: RegExp = /^[A-Za-z_][A-Za-z0-9_]{0,63}$/;
@@ -46,6 +46,17 @@ interface PropertyOwner {
 /** Whether a column may hold several values. */
 export function isList({ codec, kind }: Pick<ColumnSchema, 'codec' | 'kind'>): boolean {
   return kind === 'columns' || /^(?:json|avro)/.test(codec.name);
+}
+
+/** The codec of the values of a JSON column that an index lists. Undefined: none does. */
+export function listedCodec(
+  { columnsByProperty, indexes }: Pick<EntitySchema, 'columnsByProperty' | 'indexes'>,
+  property: string,
+): KeyCodec<unknown> | undefined {
+  const column = columnsByProperty.get(property);
+  if (column?.kind !== 'column' || !column.codec.name.startsWith('json')) return undefined;
+  const index = indexes.find(({ several }) => several === property);
+  return index?.layout.parts.find(({ name }) => name === property)?.codec;
 }
 
 /** What is stored for the values in a condition on one property. */

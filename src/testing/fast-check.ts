@@ -16,6 +16,7 @@ import { SchemaError } from '../errors.js';
 import { GEOHASH_DIGITS } from '../key/codecs/geohash.js';
 import { conversionOf, isOfDays, isStoredForm, valueOfStored } from '../key/codecs/index.js';
 import { schemaOf } from '../mapper/index.js';
+import { listedCodec } from '../schema/derived.js';
 import type { Input, KeyedClass } from '../schema/entity-types.js';
 import { givenColumns } from '../schema/lifecycle.js';
 import type { ColumnSchema, EntitySchema } from '../schema/types.js';
@@ -77,6 +78,11 @@ function objectOrValue(
 }
 
 function columnValue(schema: EntitySchema, column: ColumnSchema): fc.Arbitrary<unknown> {
+  const listed = listedCodec(schema, column.property);
+  if (listed !== undefined) {
+    const item = valid(schema, column.property, listed as unknown as AnyCodec, true);
+    return fc.array(item, { maxLength: 5 });
+  }
   const value = valid(schema, column.property, column.codec as unknown as AnyCodec, false);
   if (column.kind === 'column') return value;
   const key = valid(schema, column.property, column.qualifierCodec as unknown as AnyCodec, true);

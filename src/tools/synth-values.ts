@@ -62,6 +62,17 @@ export function valueSpace(codecName: string): ValueSpace | undefined {
   }
 }
 
+/** Lists of one to three values. */
+export function listsOf(items: ValueSpace | undefined): ValueSpace | undefined {
+  if (items === undefined) return undefined;
+  const { size, usual, at } = items;
+  return {
+    size,
+    usual,
+    at: (n) => Array.from({ length: 1 + (n % 3) }, (_, more) => at((n + more) % size)),
+  };
+}
+
 function space(size: number, at: (n: number) => unknown, usual = 1_000_000): ValueSpace {
   return { size, at, usual: Math.min(size, usual) };
 }

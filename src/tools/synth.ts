@@ -5,11 +5,12 @@ import { toolJobName, toolRun } from '../job/table-pass.js';
 import type { JobOutcome, JobReadable, JobRunOptions, RowRange } from '../job/types.js';
 import { isOfDays, isStoredForm, text, valueOfStored } from '../key/codecs/index.js';
 import { murmur3 } from '../key/digest.js';
+import { listedCodec } from '../schema/derived.js';
 import { givenColumns } from '../schema/lifecycle.js';
 import type { ColumnSchema, EntitySchema } from '../schema/types.js';
 import { describe } from '../table/checks.js';
 import { Cell, CellType, type Engine, Result, type ResultScanner, Scan } from '../table/index.js';
-import { DAYS, draw, randomOf, sentence, type ValueSpace, valueSpace } from './synth-values.js';
+import { DAYS, draw, listsOf, randomOf, sentence, type ValueSpace, valueSpace } from './synth-values.js';
 
 const MIN_ROWS_OF_A_SPLIT = 20_000;
 const MAX_SPLITS = 1000;
@@ -276,7 +277,8 @@ function sourceOf(
   const name = nameOf(property);
   if (typeof given === 'function') return (row) => given(row, randomOf(seed, row, name));
   const { name: codecName } = codec;
-  const space = isOfDays(codec) ? DAYS : valueSpace(codecName);
+  const listed = listedCodec(entity, property);
+  const space = listed ? listsOf(valueSpace(listed.name)) : isOfDays(codec) ? DAYS : valueSpace(codecName);
   if (space === undefined || !isStoredForm(codec, space.at(0))) {
     throw new SchemaError(
       `No values can be generated for ${property} of ${entity.name}, whose codec is ${codecName}. Pass a function: { ${JSON.stringify(property)}: (row, random) => … }.`,

@@ -11,6 +11,7 @@ import {
   defineTable,
   Entity,
   enumeration,
+  int32,
   json,
   part,
   Reference,
@@ -128,4 +129,31 @@ it('makes entities with rules about others, which it is not given', async () => 
   expect(await db.repository(Pet).find({}, { fullScan: true }).count()).toBe(3);
   await fc.assert(fc.property(entities(Pet), ({ owner }) => typeof owner === 'string'));
   await expect(openMemory({ entities: [Pet] })).rejects.toThrow(/rules about Owner, which is not among/);
+});
+
+it('makes lists for JSON columns that an index lists', async () => {
+  const Post = defineEntity({
+    name: 'Post',
+    table: defineTable({ name: 'posts', families: { d: {} } }),
+    key: [part('id')],
+    columns: (c) => ({
+      tags: c.json<string[]>('d:t'),
+      scores: c.json<number[]>('d:s'),
+      more: c.json<unknown>('d:m'),
+    }),
+    indexes: { byTag: { on: [part('tags')] }, byScore: { on: [part('scores', int32)] } },
+  });
+  await using db = await openMemory({ entities: [Post] });
+  const posts = db.repository(Post);
+  for (const { id, tags, scores, more } of await factory(Post).storeMany(db, 20)) {
+    expect([typeof tags[0], typeof scores[0], typeof more]).toEqual(['string', 'number', 'object']);
+    expect(
+      await posts
+        .by('byTag')
+        .find({ tags: tags.at(-1)! })
+        .all(),
+    ).toContainEqual(expect.objectContaining({ id }));
+  }
+  await fc.assert(fc.asyncProperty(entities(Post), async (post) => posts.put(post)));
+  expect(await db.index(Post, 'byScore').verify()).toMatchObject({ missing: 0, extra: 0 });
 });
