@@ -172,11 +172,11 @@ interface Commit {
   readonly changes: readonly { readonly key: Values; readonly before?: object; readonly after?: object }[];
 }
 
-function numberOf(position: string): number {
+export function numberOf(position: string): number {
   return Number.parseInt(Buffer.from(position, 'base64url').toString().split('.')[1]!, 36);
 }
 
-async function passed(test: () => boolean): Promise<undefined> {
+export async function passed(test: () => boolean): Promise<undefined> {
   while (!test()) await new Promise((resolve) => setImmediate(resolve));
 }
 

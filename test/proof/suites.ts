@@ -121,6 +121,12 @@ export const SUITES: readonly Suite[] = [
     what: 'The same declarations under three concurrent clients, beside index builds, compactions, column moves and changes of copied sources, with power cuts and openings by the next release. Acknowledged data is there, and each index, summary, copy, reference and feed agrees with the rows.',
   },
   {
+    id: 'lives',
+    promises: 'P1, P4, docs/rekey.md',
+    file: 'test/crossing/lives.middle.test.ts',
+    what: 'Random lives of a database, each with other indexes and summaries, in which keys are changed and rows expire. Index builds, repairs, key changes and jobs are cut off by closing, by power cuts, or go on in a checkpoint or in restored tables. All work ends, acknowledged rows are there, and indexes, summaries, feeds and readers agree with them.',
+  },
+  {
     id: 'mutual',
     promises: 'docs/relations.md',
     file: 'test/crossing/mutual.test.ts',
@@ -143,6 +149,12 @@ export const SUITES: readonly Suite[] = [
     promises: 'P1, P4, P5',
     file: 'test/store/engine/linearizability.test.ts',
     what: 'Records histories of registers, counters and conditional writes by concurrent clients, while files are written, compacted and split and the disk fails. Some sequential order explains each history.',
+  },
+  {
+    id: 'crowded',
+    promises: 'P1, P4, P5',
+    file: 'test/store/engine/crowded.middle.test.ts',
+    what: 'Six clients increment, transfer, load, split, snapshot, empty, alter and drop tables of a store with little memory, while flushes fail now and then. Nobody waits for ever, counts are exact, and loads are whole.',
   },
   {
     id: 'acid',

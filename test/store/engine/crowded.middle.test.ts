@@ -17,6 +17,7 @@ import {
   tableDescriptor,
 } from '../../../src/table/index.js';
 import { MemoryFileSystem } from '../../../src/testing/fs/memory-fs.js';
+import { record } from '../../proof/evidence.js';
 import { mayGoOn, scaled } from '../../proof/scale.js';
 import { Random } from '../../query/model/random.js';
 import { FaultFileSystem } from '../fs/fault-fs.js';
@@ -199,5 +200,7 @@ const parts = Array.from({ length: Math.ceil(PROGRAMS / TOGETHER) }, (_, i) => F
 
 test.each(parts)('little memory and several tables, programs from %i', async (first) => {
   if (first > FIRST && !mayGoOn()) return;
-  for (let seed = first; seed < Math.min(first + TOGETHER, FIRST + PROGRAMS); seed++) await program(seed);
+  const end = Math.min(first + TOGETHER, FIRST + PROGRAMS);
+  for (let seed = first; seed < end; seed++) await program(seed);
+  record('crowded', { programs: end - first, operations: (end - first) * CLIENTS * OPERATIONS });
 });
