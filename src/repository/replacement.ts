@@ -13,6 +13,7 @@ type Entity = Readonly<Record<string, unknown>>;
 /**
  * A put of the whole entity as a replacement. Where columns are not known by their names, the stored ones are read first: those of
  * Maps, and with `removesUnknown` the undeclared ones.
+ * @param mutations of the put: what is resolved of it may rewrite stored columns.
  * @param kept the column that stays without a value in the entity: its version.
  */
 export function replacementOf(
@@ -20,6 +21,7 @@ export function replacementOf(
   kept: ColumnSchema | undefined,
   entity: Entity,
   put: Change,
+  mutations: readonly RowMutation[],
   removesUnknown: boolean,
   options: WriteOptions | undefined,
 ): Change {
@@ -48,7 +50,7 @@ export function replacementOf(
       const resolved = put.resolve(before);
       const removal = new Delete(del.row, del.timestamp).setDurability(del.durability);
       removal.cells.push(...del.cells);
-      if (before !== undefined) dropStored(droppable, before, resolved.mutations, removal);
+      if (before !== undefined) dropStored(droppable, before, mutations, removal);
       return removal.cells.length === 0 ? resolved : joinDeletes(resolved, removal);
     },
   };

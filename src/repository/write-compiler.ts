@@ -237,7 +237,7 @@ export class WriteCompiler {
     const row = rowOfKey(this.schema, prepared.entity, 'replace');
     const mutations = this.mutationsOf(prepared.entity, row, options);
     const put = this.putOf(prepared, row, mutations, options);
-    return replacementOf(this.schema, this.lock?.column, prepared.entity, put, removes, options);
+    return replacementOf(this.schema, this.lock?.column, prepared.entity, put, mutations, removes, options);
   }
 
   /** Restores a soft-deleted entity. One that is not deleted stays unchanged. */

@@ -235,3 +235,20 @@ describe('rows from before their entity declared a time to live', () => {
     await later.db.close();
   });
 });
+
+test('a replacement that renews the life of a row removes Map entries that it does not have', async () => {
+  const Renewed = defineEntity({
+    name: 'Renewed',
+    table: defineTable({ name: 'renewed', families: { d: {} } }),
+    key: [part('id')],
+    ttl: 60_000,
+    renewTtl: true,
+    columns: (c) => ({ map: c.columns('d:m.', { key: text, value: text }) }),
+  });
+  await using db = await openMemory({ entities: [Renewed], clock });
+  const rows = db.repository(Renewed);
+  await rows.put({ ...key, map: new Map([['s', '1']]) });
+  clock.advance(500);
+  await rows.replace({ ...key, map: new Map([['t', '2']]) });
+  expect((await rows.get(key))?.map).toEqual(new Map([['t', '2']]));
+});
