@@ -16,7 +16,18 @@ import { Random } from '../query/model/random.js';
 import { type Declared, declare, KEPT_VERSIONS, type Values } from './declare.js';
 import { Derived } from './derived.js';
 import { keyText, Model, type Operation, type Row, type Rows } from './model.js';
-import { addTo, BATCHED, drawOperation, drawValues, entityOf, perform, repositoriesOf } from './program.js';
+import {
+  addTo,
+  BATCHED,
+  drawOperation,
+  drawSettings,
+  drawValues,
+  entityOf,
+  perform,
+  repositoriesOf,
+  withoutHistory,
+} from './program.js';
+import { restoredTables } from './restored.js';
 import { compareVersions, shown } from './shown.js';
 
 const PROGRAMS = scaled(2, 50, 20_000);
@@ -75,18 +86,24 @@ class Run {
     this.db = await open({ ...this.options, background: 'inline' });
   }
 
-  /** Reads in every way from a store opened read-only beside this one, or from a checkpoint of it. */
+  /** Reads in every way from a store opened read-only beside this one, from a checkpoint of it, or from what is restored of its tables. */
   private async elsewhere(): Promise<void> {
     const { db, settings } = this;
-    const copied = settings.chance(0.3);
-    this.log.push(copied ? 'checkpoint' : 'reader');
-    if (copied) {
-      const path = `/copy${this.copies++}`;
-      await (db as Database<EmbeddedEngine>).engine.checkpoint(path);
-      this.db = await open({ ...this.options, path, background: 'inline' });
-    } else this.db = await open({ ...this.options, readOnly: true });
+    const drawn = settings.next();
+    const how = drawn < 0.3 ? 'checkpoint' : drawn < 0.85 ? 'reader' : 'restored';
+    this.log.push(how);
+    const path = `/copy${this.copies++}`;
+    const { engine } = db as Database<EmbeddedEngine>;
+    const { path: _, entities: __, ...store } = this.options;
+    if (how === 'checkpoint') await engine.checkpoint(path);
+    else if (how === 'restored') await restoredTables(engine, path, store);
+    this.db =
+      how === 'reader'
+        ? await open({ ...this.options, readOnly: true })
+        : await open({ ...this.options, path, background: 'inline' });
     try {
       await this.check(false);
+      if (how === 'restored') await this.derived.verify(this.db, this.declared.main);
     } finally {
       await this.db.close();
       this.db = db;
@@ -274,6 +291,7 @@ class Run {
       asked as never,
       under.filter(({ values }) => values['q'] !== undefined && Number(values['q']) >= q),
     );
+    await this.moved(under, lead);
     await this.indexed(rows);
     if (writes) {
       await this.derived.check(this.db, declared.main, rows, model.all(true));
@@ -281,6 +299,30 @@ class Run {
     }
     await this.past();
     if (writes && this.settings.chance(0.4)) await this.elsewhere();
+  }
+
+  /** Asks for what may be at another place than it was. */
+  private async moved(under: readonly Row[], lead: unknown): Promise<void> {
+    const { settings, declared } = this;
+    const of = () => repositoriesOf(this.db, declared).main.find({ k0: lead } as never);
+    const away = settings.pick(['', 'x', 'y', 'zz']);
+    await this.answers(
+      of().where({ away } as never),
+      under.filter(({ values }) => values['away'] === away),
+    );
+    for (const name of ['line', 'json'].filter((each) =>
+      declared.features.has(each === 'line' ? 'avro' : 'json'),
+    ))
+      await this.answers(
+        of().where({ [name]: { exists: true } } as never),
+        under.filter(({ values }) => values[name] !== undefined),
+      );
+    if (!declared.features.has('maps')) return;
+    const n = settings.below(9);
+    await this.answers(
+      of().where((w) => w.entry('map' as never, 's' as never, n as never)),
+      under.filter(({ values }) => (values['map'] as Map<string, number> | undefined)?.get('s') === n),
+    );
   }
 
   private async answers(query: BaseQuery<object>, rows: readonly Row[]): Promise<void> {
@@ -404,25 +446,6 @@ class Run {
       expect(await main.asOf(time).exists(key as never)).toBe(there);
     }
   }
-}
-
-const key = (id: string): Buffer => Buffer.alloc(32, id);
-
-/** Small memory, so that files are written and merged and rows evicted by themselves; and encryption, with keys that change. */
-function drawSettings(random: Random): Partial<OpenOptions> {
-  return {
-    ...(random.chance(0.5) && { memstoreFlushSize: random.pick([1, 2000, 20_000]) }),
-    ...(random.chance(0.5) && { blockCacheSize: random.pick([0, 1000, 10_000]) }),
-    ...(random.chance(0.3) && { walSegmentSize: random.pick([1, 3000]) }),
-    ...(random.chance(0.3) && { maxOpenFiles: 1 }),
-    encryption: { keyId: random.pick(['a', 'b', null]), key, acceptPlain: true } as never,
-  };
-}
-
-/** Of two writes of one millisecond a history has one version or two: what came between decides. */
-function withoutHistory(operation: Operation): Operation {
-  const { past: _, ...values } = operation.values;
-  return { ...operation, values };
 }
 
 async function runProgram(seed: number): Promise<boolean> {

@@ -207,6 +207,13 @@ export function declare(random: Random, moved: boolean, settled = false): Declar
     Record<HookMoment, (entity: object) => void>
   >;
   const isLater = moved && has('upgrade');
+  /** A place, or the next one with what it was. */
+  const at = <Place extends string>(place: Place, next: string): readonly [Place, { was?: Place[] }] =>
+    moved && has('moves') ? [next as Place, { was: [place] }] : [place, {}];
+  const [mapAt, mapWas] = at('p:m.', 'e:m2.');
+  const [pointsAt, pointsWas] = at('p:p.', 'd:p2.');
+  const [jsonAt, jsonWas] = at('d:j', 'e:j2');
+  const [lineAt, lineWas] = at('d:l', 'p:l2');
   const main = defineEntity({
     name: 'Main',
     table,
@@ -231,8 +238,8 @@ export function declare(random: Random, moved: boolean, settled = false): Declar
       ...(has('stamps') ? { created: c.createdAt('d:c'), updated: c.updatedAt('e:u') } : {}),
       ...(has('softDelete') ? { deleted: c.deletedAt('d:x') } : {}),
       ...(has('ownTtl') ? { ttl: c.ttl() } : {}),
-      ...(has('maps') ? { map: c.columns('p:m.', { key: text, value: int32 }) } : {}),
-      ...(has('packed') ? { points: c.packed('p:p.', { part: 'k1', value: int32 }) } : {}),
+      ...(has('maps') ? { map: c.columns(mapAt, { key: text, value: int32, ...mapWas }) } : {}),
+      ...(has('packed') ? { points: c.packed(pointsAt, { part: 'k1', value: int32, ...pointsWas }) } : {}),
       ...(has('versions') ? { past: c.versions('h:h', text) } : {}),
       ...(has('embedded')
         ? {
@@ -243,8 +250,8 @@ export function declare(random: Random, moved: boolean, settled = false): Declar
             ),
           }
         : {}),
-      ...(has('json') ? { json: c.json<unknown>('d:j').optional() } : {}),
-      ...(has('avro') ? { line: c.avro('d:l', LineType).optional() } : {}),
+      ...(has('json') ? { json: c.json<unknown>(jsonAt, undefined, jsonWas).optional() } : {}),
+      ...(has('avro') ? { line: c.avro(lineAt, LineType, lineWas).optional() } : {}),
       ...(has('defaults') ? { given: c.column('d:g', text).optional() } : {}),
       ...(has('hooks') ? { hooked: c.column('d:h', text).optional() } : {}),
       ...(source === undefined ? {} : { ref: c.column('d:r', text).optional() }),

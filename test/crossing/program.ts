@@ -1,5 +1,6 @@
 /** Random operations, and how they are asked of a database. */
 
+import type { OpenOptions } from '../../src/database.js';
 import { RowanError } from '../../src/errors.js';
 import type { Transaction } from '../../src/features/transactions/handle.js';
 import type { BatchBuilder } from '../../src/repository/batch.js';
@@ -221,4 +222,23 @@ export function addTo(batch: BatchBuilder<KeyedClass>, operation: Operation, dec
     default:
       batch.delete(key);
   }
+}
+
+const key = (id: string): Buffer => Buffer.alloc(32, id);
+
+/** Small memory, so that files are written and merged and rows evicted by themselves; and encryption, with keys that change. */
+export function drawSettings(random: Random): Partial<OpenOptions> {
+  return {
+    ...(random.chance(0.5) && { memstoreFlushSize: random.pick([1, 2000, 20_000]) }),
+    ...(random.chance(0.5) && { blockCacheSize: random.pick([0, 1000, 10_000]) }),
+    ...(random.chance(0.3) && { walSegmentSize: random.pick([1, 3000]) }),
+    ...(random.chance(0.3) && { maxOpenFiles: 1 }),
+    encryption: { keyId: random.pick(['a', 'b', null]), key, acceptPlain: true } as never,
+  };
+}
+
+/** Of two writes of one millisecond a history has one version or two: what came between decides. */
+export function withoutHistory(operation: Operation): Operation {
+  const { past: _, ...values } = operation.values;
+  return { ...operation, values };
 }
