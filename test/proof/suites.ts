@@ -122,7 +122,7 @@ export const SUITES: readonly Suite[] = [
   },
   {
     id: 'lives',
-    promises: 'P1, P4, docs/rekey.md',
+    promises: 'P1, P4',
     file: 'test/crossing/lives.middle.test.ts',
     what: 'Random lives of a database, each with other indexes and summaries, in which keys are changed and rows expire. Index builds, repairs, key changes and jobs are cut off by closing, by power cuts, or go on in a checkpoint or in restored tables. All work ends, acknowledged rows are there, and indexes, summaries, feeds and readers agree with them.',
   },

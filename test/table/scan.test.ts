@@ -46,6 +46,6 @@ test('a copy asks for the same, and what is done to one of the two does not chan
     }),
     { numRuns: 100 },
   );
-  const known = new Set([...Object.keys(fields), 'asked', 'onlyFamily', 'onlyColumn']);
+  const known = new Set([...Object.keys(fields), 'columnsByFamily', 'onlyFamily', 'onlyColumn']);
   expect(Object.keys(new Scan()).filter((name) => !known.has(name))).toEqual([]);
 });
