@@ -171,9 +171,15 @@ afterAll(async () => {
   for (const engine of engines) await engine.close();
 });
 
+/** More calls than a move takes. */
+const WHOLE = 1000;
+
 /** Orders of so many calls of each: those with few switches, and beyond that drawn ones. */
 function* schedules(reader: number, writer: number): Generator<readonly Who[]> {
   const run = (who: Who, count: number): Who[] => Array.from({ length: count }, () => who);
+  // All that the writer does, however many calls that takes.
+  for (let a = 1; a <= reader; a += scaled(4, 1, 1))
+    yield [...run('reader', a), ...run('writer', WHOLE), ...run('reader', reader)];
   for (let a = 0; a <= reader; a += scaled(5, 2, 1)) {
     for (let b = writer; b > 0; b -= scaled(23, 3, 1)) {
       yield [...run('reader', a), ...run('writer', b), ...run('reader', reader), ...run('writer', writer)];
@@ -215,6 +221,12 @@ const MOVES: readonly (readonly [number, ...number[]])[] = scaled(
   ],
 );
 
+/** Moves the row. The write after that waits for what follows the answer: then old entries are gone. */
+async function moveWhole(jobs: Jobs, at: number): Promise<void> {
+  await move(jobs, at);
+  await jobs.update({ id: 'moves' }, { at });
+}
+
 let interleavings = 0;
 
 test.each(Object.keys(FORMS))('%s gives each row once, whatever a writer moves meanwhile', async (name) => {
@@ -227,14 +239,14 @@ test.each(Object.keys(FORMS))('%s gives each row once, whatever a writer moves m
     await FORMS[name]!(reader, 'alone');
     const reads = turns.calls.reader;
     turns = new Turns([]);
-    for (const at of [...to, from]) await move(writer, at);
+    for (const at of [...to, from]) await moveWhole(writer, at);
     const writes = turns.calls.writer;
     for (const schedule of schedules(reads, Math.ceil((writes * to.length) / (to.length + 1)))) {
       const own = new Turns(schedule);
       turns = own;
       const say = `${from} to ${to.join(', ')}: ${schedule.map((who) => who[0]).join('')}`;
       const writing = (async () => {
-        for (const at of to) await move(writer, at);
+        for (const at of to) await moveWhole(writer, at);
       })().finally(() => own.end('writer'));
       const reading = FORMS[name]!(reader, say).finally(() => own.end('reader'));
       await Promise.all([writing, reading]);

@@ -174,7 +174,7 @@ class HBaseTestStore implements TestStore {
       await engine.admin.deleteTable(name);
     };
     try {
-      await Promise.all(names.map(drop));
+      await Promise.all([...new Set(names)].map(drop));
     } finally {
       await engine.close();
     }
