@@ -165,6 +165,28 @@ test.each(Object.keys(CHANGES))('a table that %s between two backups is restored
   expect(await differences(stage.other, 'a')).toBe(0);
 });
 
+test('every incremental backup has a table in full while its rows are being upgraded', async () => {
+  const stamp = {
+    format: 2,
+    entity: 'A',
+    key: 'id:text',
+    marker: 'f:5f',
+    columns: [{ family: 'f', qualifier: '71', kind: 'column', codec: 'text', property: 'q' }],
+    version: 2,
+    oldest: 1,
+  };
+  const metadata = { 'rowan.record': JSON.stringify(stamp) };
+  await stage.engine.admin.modifyTable(tableDescriptor('a', { f: { versions: 3 } }, { metadata }));
+  await write('a', 0, 4, 'one');
+  await backupTables(stage.engine, stage.folder);
+  for (const from of [4, 8]) {
+    stage.later(3_600_000);
+    await write('a', from, from + 4, 'more');
+    const { backup } = await backupTables(stage.engine, stage.folder, { incremental: true });
+    expect(backup.whole).toEqual(['a']);
+  }
+});
+
 test('nothing is added to nothing, and a list that is none is refused', async () => {
   await expect(backupTables(stage.engine, stage.folder, { incremental: true })).rejects.toThrow(
     'Make a full one first',
