@@ -30,7 +30,7 @@ import { systemTables } from '../features/tables.js';
 import type { JobOutcome, JobRunOptions } from '../job/index.js';
 import { avroColumns, type LintFinding, type LintOptions, lintTables, type Schema } from '../schema/index.js';
 import type { EntityClass, EntitySchema, TableSchema } from '../schema/types.js';
-import { checkOptions } from '../table/checks.js';
+import { checkGiven, checkOptions } from '../table/checks.js';
 import type { Engine } from '../table/index.js';
 
 /** The features of a database that change rows when its declarations change. */
@@ -69,7 +69,7 @@ export class SchemaTools {
    * when the plan differs from the expected one; RowanError `ERR_LOCKED` when another program is applying one.
    */
   async apply(options: ApplyOptions = {}): Promise<AppliedPlan> {
-    const { prune } = options;
+    const { prune } = checkGiven('apply', options);
     const { applySchema } = await import('../ddl/apply/apply.js');
     return applySchema(this.applicable(prune === undefined ? {} : { prune }), options);
   }
@@ -98,7 +98,7 @@ export class SchemaTools {
    * @throws InvalidArgumentError on a suppression without a reason or of an unknown rule.
    */
   lint(options: LintOptions = {}): LintFinding[] {
-    return lintTables(this.declared().tables, options);
+    return lintTables(this.declared().tables, checkGiven('lint', options));
   }
 
   /** The applied plans, oldest first. */
@@ -115,8 +115,9 @@ export class SchemaTools {
    */
   async makeMigration(
     folder: string,
-    { title, allow }: Pick<MigrationRequest, 'title' | 'allow'> = {},
+    options: Pick<MigrationRequest, 'title' | 'allow'> = {},
   ): Promise<Migration | undefined> {
+    const { title, allow } = checkGiven('makeMigration', options);
     const { makeMigration } = await import('../ddl/migrate/migration-files.js');
     return makeMigration(folder, {
       declared: this.declared(),

@@ -4,7 +4,7 @@ import { KeyError, QueryError } from '../errors.js';
 import { BaseCodec, conversionOf, storedCodec, storedValue } from '../key/codecs/index.js';
 import { checkCondition, checkPartNames, partError } from '../key/index.js';
 import type { KeyConditions, KeyLayout, KeyPart, PartCondition } from '../key/types.js';
-import { describe, isInstance, isList, isPlainObject, isRecord, literalOf } from '../table/checks.js';
+import { describe, isInstance, isList, isNamed, isPlainObject, literalOf } from '../table/checks.js';
 
 const RANGE_OPERATORS = ['gt', 'gte', 'lt', 'lte'] as const;
 const OPERATORS: readonly string[] = ['in', 'startsWith', 'endsWith', ...RANGE_OPERATORS];
@@ -18,7 +18,7 @@ export function parseKeyConditions(
   layout: Pick<KeyLayout, 'parts'>,
   input: Readonly<Record<string, unknown>>,
 ): KeyConditions {
-  if (!isRecord(input)) {
+  if (!isNamed(input)) {
     throw new KeyError(
       `find on ${entity}: the key conditions are ${describe(input)}. Give an object of key parts, {} for none.`,
       { details: { entity } },

@@ -3,7 +3,7 @@ import { QueryError } from '../errors.js';
 import { conversionOf, storedValue } from '../key/codecs/index.js';
 import type { EntityOf, IsValueObject, KeyedClass, PropertiesOf } from '../schema/entity-types.js';
 import type { ColumnSchema, EntitySchema } from '../schema/types.js';
-import { describe, isInstance, isRecord, literalOf } from '../table/checks.js';
+import { describe, isInstance, isNamed, literalOf } from '../table/checks.js';
 import { type Condition, negate, type PropertyResolver, parseEntry, parseWhere } from './condition.js';
 import { propertyNames } from './projection.js';
 import { mapColumn, qualifierOf } from './slice.js';
@@ -133,7 +133,7 @@ export class WhereBuilder<C extends KeyedClass> {
   read(part: Where<C> | Predicate<C>): Condition {
     const given: unknown = part;
     if (isInstance(given, BuiltPredicate)) return given.condition;
-    if (!isRecord(given)) {
+    if (!isNamed(given)) {
       throw new QueryError(`where takes an object of columns, or a function, not ${describe(part)}.`);
     }
     return parseWhere(this.resolver, given);

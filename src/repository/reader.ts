@@ -48,7 +48,16 @@ import type {
   KeyQuery,
 } from '../schema/entity-types.js';
 import type { ColumnSchema, EntitySchema, PlainOptions } from '../schema/types.js';
-import { checkOptions, describe, isCallable, isList, isPlainObject, isRecord } from '../table/checks.js';
+import {
+  checkGiven,
+  checkOptions,
+  describe,
+  isCallable,
+  isList,
+  isNamed,
+  isPlainObject,
+  isRecord,
+} from '../table/checks.js';
 import { type Filter, Get, type RawRow, type Result, type TimeRange } from '../table/index.js';
 import { ByIndex, type IndexFinder } from './by-index.js';
 import { beginOfRows } from './observed-executor.js';
@@ -401,7 +410,7 @@ export class EntityReader<C extends KeyedClass> {
   ): EntityQuery<C> {
     const checked = checkFindOptions(this.withDefaults(options)!, 'where');
     if (isCallable(conditions)) return this.query({}, checked).where(conditions);
-    if (!isRecord(conditions)) {
+    if (!isNamed(conditions)) {
       throw new InvalidArgumentError(
         `${this.schema.name}.where: the conditions are ${describe(conditions)}. Give an object of properties, {} for none.`,
         { details: { entity: this.schema.name } },
@@ -428,13 +437,14 @@ export class EntityReader<C extends KeyedClass> {
   ): Promise<ShapedBy<C, O> | null>;
   async findOne(
     conditions: Where<C>,
-    { select, with: relations, ...options }: FindOptions & ShapeOptions<C> = {},
+    given: FindOptions & ShapeOptions<C> = {},
   ): Promise<EntityOf<C> | null> {
+    const { select, with: relations, ...options } = checkGiven('findOne', given);
     let query: EntityQuery<C, unknown> = this.where(conditions, options);
     if (select !== undefined) query = query.select(...(select as never[]));
     if (relations === undefined) return query.first() as Promise<EntityOf<C> | null>;
-    const given = (isList(relations) ? relations : [relations]) as never[];
-    return query.with(...given).first() as Promise<EntityOf<C> | null>;
+    const trees = (isList(relations) ? relations : [relations]) as never[];
+    return query.with(...trees).first() as Promise<EntityOf<C> | null>;
   }
 
   /**

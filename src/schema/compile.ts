@@ -1,6 +1,6 @@
 import type { Presplit, TableDeclaration } from '../../decorators/index.js';
 import { toBytes } from '../bytes/index.js';
-import { SchemaError } from '../errors.js';
+import { InvalidArgumentError, SchemaError } from '../errors.js';
 import type { KeyLayout, SplitOptions } from '../key/index.js';
 import { describe, isCallable, isList, isRecord } from '../table/checks.js';
 import { type TableDescriptor, tableDescriptor } from '../table/index.js';
@@ -195,6 +195,8 @@ export class Schema {
 
   /** The entities whose classes are `base` or extend it, for polymorphic reads. */
   subtypes(base: EntityClass): EntitySchema[] {
+    if (!isCallable(base) || typeof Reflect.get(base, 'prototype') !== 'object')
+      throw new InvalidArgumentError(`subtypes takes a class, not ${describe(base)}.`);
     return this.entities.filter(({ target }) => target === base || target.prototype instanceof base);
   }
 

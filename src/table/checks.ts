@@ -141,6 +141,23 @@ export function isRecord(value: unknown): value is Readonly<Record<string, unkno
   }
 }
 
+/**
+ * Whether the value is an object whose properties may be read by name: not an array, and nothing that keeps what it has elsewhere, as a Map,
+ * a Date, a promise or URLSearchParams do. Of those no property can be seen, and `{}` may mean everything.
+ */
+export function isNamed(value: unknown): value is Readonly<Record<string, unknown>> {
+  if (!isRecord(value)) return false;
+  return Object.keys(value).length > 0 || Object.prototype.toString.call(value) === '[object Object]';
+}
+
+/** The options of a call as an object. @throws InvalidArgumentError on null, and on anything else that is none. */
+export function checkGiven<O extends object>(doing: string, options: O): O {
+  if (isRecord(options)) return options;
+  throw new InvalidArgumentError(
+    `${doing}: the options are ${describe(options)}. Give an object, or nothing.`,
+  );
+}
+
 /** Whether the value is an object literal, `{ … }`: not a Date, Map, array or instance of a class. */
 export function isPlainObject(value: unknown): value is Readonly<Record<string, unknown>> {
   if (!isRecord(value)) return false;

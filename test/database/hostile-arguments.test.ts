@@ -1,5 +1,7 @@
 /** Every public method answers wrong arguments with a RowanError, whatever they are, or takes them. */
 
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import * as declarations from '../../decorators/index.js';
 import {
@@ -148,6 +150,27 @@ describe('a database', () => {
     expect(await attack(database, method, right)).toEqual([]);
   });
 
+  it('job, and what it has of its schema, indexes and dictionaries', async () => {
+    expect(await attack(database, 'job', ['j'], DECLARED)).toEqual([]);
+    const { schema } = database;
+    const folder = join(tmpdir(), 'rowan-no-migrations');
+    const ofSchema = { lint: [{}], subtypes: [Victim], migrationStatus: [folder] };
+    for (const [method, right] of Object.entries(ofSchema))
+      expect(await attack(schema, method, right, DECLARED)).toEqual([]);
+    const names = database.dictionary('names');
+    for (const method of ['ids', 'values']) expect(await attack(names, method, [], DECLARED)).toEqual([]);
+    await expect(names.ids('abc' as never, true)).rejects.toThrow(/takes a list of texts, not "abc"/);
+    const none = null as never;
+    const calls: (() => Promise<unknown>)[] = [
+      () => schema.apply(none),
+      () => schema.makeMigration(folder, none),
+      () => database.repository(Victim).findOne({ tenant: 't' }, none),
+      () => database.references(Victim).repair(none),
+    ];
+    for (const call of calls)
+      await expect(Promise.resolve().then(call), String(call)).rejects.toBeInstanceOf(RowanError);
+  });
+
   it('open and compileSchema', async () => {
     expect(await attack({ open }, 'open', [], DECLARED)).toEqual([]);
     expect(await attack({ compileSchema }, 'compileSchema', [], DECLARED)).toEqual([]);
@@ -272,6 +295,14 @@ describe('declarations', () => {
   });
 });
 
+@Entity({ table: { name: 'hostile_plain', families: { d: {} } } })
+@RowKey(part('id'))
+class Plain {
+  declare static readonly key: ['id'];
+  id!: string;
+  @Column('d:n', text) name?: string | null;
+}
+
 class Part {
   @Column('a', text) a?: string | null;
 }
@@ -387,6 +418,35 @@ describe('values of properties', () => {
       key: [part('id')],
       columns: (c) => ({ a: c.column('d:a', text) }),
     });
+});
+
+/** Objects that keep what they have out of sight: as conditions they would be `{}`. */
+it.each([
+  ['a Map', new Map([['name', 'x']])],
+  ['a promise', Promise.resolve({ name: 'x' })],
+  ['URLSearchParams', new URLSearchParams('name=x')],
+  ['a Date', new Date(0)],
+  ['a Set', new Set(['name'])],
+  ['no bytes', new Uint8Array()],
+])('%s is no condition that all rows satisfy', async (_, wrong) => {
+  await database.add(Plain);
+  const plain = database.repository(Plain);
+  await plain.put({ id: 'a', name: 'y' });
+  const given = wrong as never;
+  const whole = { fullScan: true };
+  for (const query of [
+    () => plain.find(given, whole),
+    () => plain.find({}, whole).where(given),
+    () => plain.where(given, whole),
+    () => plain.where((w) => w.or(given), whole),
+  ])
+    await expect(
+      Promise.resolve().then(() => query().deleteAll()),
+      String(query),
+    ).rejects.toThrow(RowanError);
+  const together = async () => database.collection([Victim], given, whole).deleteAll();
+  await expect(together()).rejects.toThrow(RowanError);
+  expect(await plain.exists({ id: 'a' })).toBe(true);
 });
 
 describe('collections, checks and aggregates', () => {

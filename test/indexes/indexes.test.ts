@@ -177,6 +177,13 @@ describe('an index', () => {
       /declare an index, static readonly indexes = \{ byTotal: index\(part\('total', int32\)\) \}/,
     );
     await expect(people.find({}).where({ views: 3n }).all()).rejects.toMatchObject({ code: 'ERR_FULL_SCAN' });
+    const any = { email: { startsWith: '' } };
+    await expect(people.by('byEmail').find(any).all()).rejects.toMatchObject({ code: 'ERR_FULL_SCAN' });
+    await expect(people.where(any).deleteAll()).rejects.toMatchObject({ code: 'ERR_FULL_SCAN' });
+    const whole = people.by('byEmail').find(any, { fullScan: true });
+    expect(await whole.count()).toBe(
+      (await people.find({}, { fullScan: true }).all()).filter(({ email }) => email != null).length,
+    );
   });
 });
 

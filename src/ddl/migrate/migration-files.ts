@@ -20,6 +20,7 @@ import {
 import { join } from 'node:path';
 import { InvalidArgumentError, RowanError, SchemaError } from '../../errors.js';
 import type { Schema } from '../../schema/index.js';
+import { describe } from '../../table/checks.js';
 import { checkSnapshot, type OwnTables, snapshotOf } from '../plan/check-snapshot.js';
 import { canonicalJson, shortHash } from '../plan/plan.js';
 import { allowanceOf, describeChange, describePlan } from '../plan/shell-script.js';
@@ -63,6 +64,8 @@ function checksumOf({ previous, steps, allow, snapshot }: Content): string {
  * stands before it; RowanError `ERR_IO` when the folder cannot be read.
  */
 export function readMigrations(folder: string): Migration[] {
+  if (typeof folder !== 'string' || folder === '')
+    throw new InvalidArgumentError(`The folder of migrations is ${describe(folder)}. Give its path.`);
   if (!existsSync(folder)) return [];
   const names = entriesOf(folder)
     .filter((entry) => entry.isDirectory() && NAME.test(entry.name))

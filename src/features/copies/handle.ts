@@ -11,6 +11,7 @@ import {
 } from '../../repository/index.js';
 import type { AdoptedSchema } from '../../schema/index.js';
 import type { EntityClass, EntitySchema } from '../../schema/types.js';
+import { checkGiven } from '../../table/checks.js';
 import { Get, Scan, type StepTable } from '../../table/index.js';
 import type { Feature, FeatureContext } from '../feature.js';
 import type { IndexesFeature, IndexHandle } from '../indexes/handle.js';
@@ -53,7 +54,8 @@ export class CopyHandle {
   }
 
   /** As `check`, and corrects every copy. A second repair changes nothing. */
-  async repair({ settledAfter, ...run }: CopiesRepairOptions = {}): Promise<CopiesReport> {
+  async repair(options: CopiesRepairOptions = {}): Promise<CopiesReport> {
+    const { settledAfter, ...run } = checkGiven('repair', options);
     await this.drain(settledAfter === undefined ? {} : { settledAfter });
     return this.report(true, run);
   }
@@ -63,7 +65,7 @@ export class CopyHandle {
    * exist.
    */
   async backfill(options: CopiesRepairOptions = {}): Promise<CopiesReport> {
-    const { settledAfter: _, ...run } = options;
+    const { settledAfter: _, ...run } = checkGiven('backfill', options);
     for (const index of this.indexes) if (index.state !== 'active') await index.build(run);
     return this.repair(options);
   }

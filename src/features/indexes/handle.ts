@@ -18,7 +18,7 @@ import {
   SHADOW_QUALIFIER,
   type TableSchema,
 } from '../../schema/types.js';
-import { describe } from '../../table/checks.js';
+import { checkGiven, describe } from '../../table/checks.js';
 import type { Engine } from '../../table/index.js';
 import type { Metric } from '../../table/telemetry.js';
 import type { Feature, FeatureContext } from '../feature.js';
@@ -187,7 +187,7 @@ export class IndexHandle {
 
 /** @throws InvalidArgumentError when the sample is no share, or `settledAfter` is no time. */
 function checked(doing: string, options: VerifyOptions): VerifyOptions {
-  const { sample, settledAfter } = options;
+  const { sample, settledAfter } = checkGiven(doing, options);
   if (settledAfter !== undefined && !(Number.isSafeInteger(settledAfter) && settledAfter >= 0)) {
     throw new InvalidArgumentError(
       `${doing}: settledAfter is a number of milliseconds, 0 or more, not ${describe(settledAfter)}.`,

@@ -3,6 +3,7 @@ import type { JobRunOptions } from '../../job/index.js';
 import type { RowMaintainer } from '../../repository/index.js';
 import type { AdoptedSchema } from '../../schema/index.js';
 import type { EntityClass, EntitySchema } from '../../schema/types.js';
+import { checkGiven } from '../../table/checks.js';
 import type { Feature, FeatureContext } from '../feature.js';
 import type { DrainOptions, Outbox } from '../outbox.js';
 import type { MutualReport, MutualRows } from './jobs.js';
@@ -25,7 +26,8 @@ export class MutualHandle {
    * As `check`, and writes missing mirrors. Of two rows that differ, the one whose key sorts first counts. Needed when
    * `mutual` is declared for stored rows, and after direct writes. A second repair changes nothing.
    */
-  async repair({ settledAfter, ...run }: JobRunOptions & DrainOptions = {}): Promise<MutualReport> {
+  async repair(options: JobRunOptions & DrainOptions = {}): Promise<MutualReport> {
+    const { settledAfter, ...run } = checkGiven('repair', options);
     await this.outbox.drain(settledAfter === undefined ? {} : { settledAfter });
     const { checkMirrors } = await import('./jobs.js');
     return checkMirrors(this.rows, true, run);

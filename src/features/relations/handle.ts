@@ -3,6 +3,7 @@ import type { JobRunOptions } from '../../job/index.js';
 import { MAX_EFFECTS, type RowMaintainer } from '../../repository/index.js';
 import type { AdoptedSchema } from '../../schema/index.js';
 import type { EntityClass, EntitySchema, IndexSchema } from '../../schema/types.js';
+import { checkGiven } from '../../table/checks.js';
 import type { Feature, FeatureContext } from '../feature.js';
 import type { IndexesFeature, IndexHandle } from '../indexes/handle.js';
 import type { DrainOptions, Outbox } from '../outbox.js';
@@ -28,7 +29,8 @@ export class ReferenceHandle {
    * As `check`, and applies the rules to dangling references: `cascade` deletes their rows, `setNull` clears them.
    * Those of `restrict` and `exists` are left to the application, and so are cells with a timestamp in the future (`ahead`).
    */
-  async repair({ settledAfter, ...run }: JobRunOptions & DrainOptions = {}): Promise<ReferenceRepairReport> {
+  async repair(options: JobRunOptions & DrainOptions = {}): Promise<ReferenceRepairReport> {
+    const { settledAfter, ...run } = checkGiven('repair', options);
     await this.outbox.drain(settledAfter === undefined ? {} : { settledAfter });
     const { checkReferences } = await import('./jobs.js');
     return checkReferences(this.target, true, run);

@@ -8,7 +8,7 @@ import { DataRows } from '../../repository/remote/row-work.js';
 import type { CheckedPrefix, KeyedClass, KeyQuery } from '../../schema/entity-types.js';
 import type { AdoptedSchema } from '../../schema/index.js';
 import type { EntityClass, EntitySchema, TableSchema } from '../../schema/types.js';
-import { checkOptions, checkPositiveInteger, describe } from '../../table/checks.js';
+import { checkGiven, checkOptions, checkPositiveInteger, describe } from '../../table/checks.js';
 import { canonicalTableName, Scan } from '../../table/index.js';
 import type { Metric } from '../../table/telemetry.js';
 import type { Feature, FeatureContext, RowFollower } from '../feature.js';
@@ -181,7 +181,8 @@ export class SummaryHandle<C extends KeyedClass, Name extends SummaryName<C>> {
    * As `check`, and replaces the figures by the new count. A second repair changes nothing. HBase: `settledAfter`
    * applies to the outbox and to unverified entries of its indexes.
    */
-  async repair({ settledAfter, ...run }: JobRunOptions & DrainOptions = {}): Promise<SummaryReport> {
+  async repair(options: JobRunOptions & DrainOptions = {}): Promise<SummaryReport> {
+    const { settledAfter, ...run } = checkGiven('repair', options);
     await this.drain(settledAfter === undefined ? {} : { settledAfter });
     return this.source.alone(() => this.counted(true, run, settledAfter));
   }

@@ -1,6 +1,7 @@
 /** Typed jobs: from a source, through map, combine and reduce, into a sink (docs/jobs.md). */
 
 import { InvalidArgumentError } from '../../errors.js';
+import { describe } from '../../table/checks.js';
 import type { Engine } from '../../table/index.js';
 import type { JobOutcome, JobRunOptions } from '../types.js';
 import { Lookup, type LookupOptions, type LookupTarget, lookupStep } from './lookup.js';
@@ -17,7 +18,7 @@ export class JobBuilder {
   ) {
     if (typeof name !== 'string' || !/^[\w.-]{1,100}$/.test(name)) {
       throw new InvalidArgumentError(
-        `${JSON.stringify(name)} is not a valid job name: use 1 to 100 letters, digits, "_", "-" and ".".`,
+        `${describe(name)} is not a valid job name: use 1 to 100 letters, digits, "_", "-" and ".".`,
       );
     }
   }

@@ -1,5 +1,5 @@
 import { KeyError } from '../../errors.js';
-import { describe } from '../../table/checks.js';
+import { describe, isList } from '../../table/checks.js';
 import { takeNumbers } from '../../table/counter.js';
 import {
   CheckAndMutate,
@@ -74,6 +74,10 @@ export class TableDictionary implements KeyDictionary {
   }
 
   async ids(values: readonly string[], create: boolean): Promise<(number | undefined)[]> {
+    if (!isList(values) || values.some((value) => typeof value !== 'string'))
+      throw new KeyError(
+        `ids of the dictionary "${this.name}" takes a list of texts, not ${describe(values)}.`,
+      );
     const missing = [...new Set(values)].filter((value) => !this.idOf.has(value));
     if (missing.length > 0) {
       const results = await this.table.getAll(missing.map((value) => this.get('t', text.encode(value), ID)));
@@ -87,6 +91,10 @@ export class TableDictionary implements KeyDictionary {
   }
 
   async values(ids: readonly number[]): Promise<string[]> {
+    if (!isList(ids) || !ids.every(Number.isSafeInteger))
+      throw new KeyError(
+        `values of the dictionary "${this.name}" takes a list of ids, not ${describe(ids)}.`,
+      );
     const missing = [...new Set(ids)].filter((id) => !this.textOf.has(id));
     if (missing.length > 0) {
       const results = await this.table.getAll(

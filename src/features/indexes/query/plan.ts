@@ -59,7 +59,7 @@ export function planIndex(spec: QuerySpec, use: IndexUse): IndexPlan {
   const index = use.path;
   if (spec.timeRange !== undefined) throw noTimes(schema, index);
   const keyPlan = index.index.layout.plan(use.key);
-  if (Object.keys(use.key).length === 0 && index.where === undefined && !spec.fullScan) {
+  if (Object.values(use.key).every(isAnyText) && index.where === undefined && !spec.fullScan) {
     throw new QueryError(
       `by("${index.index.name}") on ${schema.name} would read the whole index, an entry for every row. Give at least the part ` +
         `"${index.index.parts[0]}", or allow it with { fullScan: true }.`,
@@ -82,6 +82,11 @@ export function planIndex(spec: QuerySpec, use: IndexUse): IndexPlan {
     rowTest: conditions.length === 0 ? undefined : compileCondition({ kind: 'all', conditions }, schema),
     finish: finishOf(spec),
   };
+}
+
+/** Whether every value satisfies the condition: each text starts with the empty one. */
+function isAnyText(asked: PartCondition): boolean {
+  return asked.kind === 'startsWith' && (asked.value as ArrayLike<unknown>).length === 0;
 }
 
 /** Conditions that must still be tested on rows. */
