@@ -51,35 +51,42 @@ export class ServedStore {
 
   /** The configuration of a Java client that finds the server so. */
   async layout(registry: Registry, settings: Readonly<Record<string, string>> = {}): Promise<InstanceLayout> {
-    const layout = new InstanceLayout(`served-${process.pid}-${registry}`);
-    await mkdir(layout.tmp, { recursive: true });
-    await writeConfiguration(layout, {
-      ...this.settings(registry),
-      'hadoop.tmp.dir': layout.tmp,
-      ...settings,
-    });
-    return layout;
+    return clientLayout(registry, { ...this.settings(registry), ...settings });
   }
 
   /** What tells a Java client to find the server so. */
   settings(registry: Registry): Record<string, string> {
-    const CLIENT = 'org.apache.hadoop.hbase.client.';
-    const address = `localhost:${this.port}`;
-    switch (registry) {
-      case 'bootstrap':
-        return {
-          'hbase.client.registry.impl': `${CLIENT}RpcConnectionRegistry`,
-          'hbase.client.bootstrap.servers': address,
-        };
-      case 'masters':
-        return { 'hbase.client.registry.impl': `${CLIENT}MasterRegistry`, 'hbase.masters': address };
-      case 'zookeeper':
-        return {
-          'hbase.zookeeper.quorum': '127.0.0.1',
-          'hbase.zookeeper.property.clientPort': this.zookeeper.split(':')[1]!,
-        };
-    }
+    if (registry !== 'zookeeper') return registrySettings(registry, `localhost:${this.port}`);
+    return {
+      'hbase.zookeeper.quorum': '127.0.0.1',
+      'hbase.zookeeper.property.clientPort': this.zookeeper.split(':')[1]!,
+    };
   }
+}
+
+/** What tells a Java client to ask the server at this address where everything is. */
+export function registrySettings(
+  registry: Exclude<Registry, 'zookeeper'>,
+  address: string,
+): Record<string, string> {
+  const CLIENT = 'org.apache.hadoop.hbase.client.';
+  return registry === 'bootstrap'
+    ? {
+        'hbase.client.registry.impl': `${CLIENT}RpcConnectionRegistry`,
+        'hbase.client.bootstrap.servers': address,
+      }
+    : { 'hbase.client.registry.impl': `${CLIENT}MasterRegistry`, 'hbase.masters': address };
+}
+
+/** A configuration of Java clients, with folders of its own for each kind of registry. */
+export async function clientLayout(
+  registry: Registry,
+  settings: Readonly<Record<string, string>>,
+): Promise<InstanceLayout> {
+  const layout = new InstanceLayout(`served-${process.pid}-${registry}`);
+  await mkdir(layout.tmp, { recursive: true });
+  await writeConfiguration(layout, { 'hadoop.tmp.dir': layout.tmp, ...settings });
+  return layout;
 }
 
 async function spawnServer(

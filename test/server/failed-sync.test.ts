@@ -2,20 +2,12 @@
 
 import { describe, expect, it } from 'vitest';
 import type { HBaseEngine } from '../../src/hbase/engine.js';
-import {
-  type BatchOutcome,
-  CheckAndMutate,
-  Get,
-  Increment,
-  Put,
-  tableDescriptor,
-} from '../../src/table/index.js';
-import { MemoryFileSystem } from '../../src/testing/fs/memory-fs.js';
+import { type BatchOutcome, CheckAndMutate, Get, Increment, Put } from '../../src/table/index.js';
+import type { MemoryFileSystem } from '../../src/testing/fs/memory-fs.js';
 import { cellBlock } from '../hbase-client/fake-cells.js';
 import { MutateRequest } from '../hbase-client/fake-messages.js';
-import { FaultFileSystem } from '../store/fs/fault-fs.js';
 import { RawClient, regionOf } from './raw-client.js';
-import { Served } from './served.js';
+import { endWithLostLog, Served, servedWithFailingLog } from './served.js';
 
 const put = (row: string): Put => new Put(row).addColumn('f', 'q', 'v');
 const isPut = (outcomes: readonly BatchOutcome[]): void => {
@@ -35,21 +27,10 @@ const CHANGES: Readonly<Record<string, (engine: HBaseEngine) => Promise<unknown>
   transaction: (engine) => engine.transaction!((tx) => tx.table('t').put(put('r'))),
 };
 
-/** A served store with the table "t", every next sync of which fails. */
+/** A connection to a served store with the table "t", whose next sync of the log fails. */
 async function failing(): Promise<{ served: Served; engine: HBaseEngine; disk: MemoryFileSystem }> {
-  const disk = new MemoryFileSystem();
-  const files = new FaultFileSystem(disk);
-  const served = await Served.start({}, { fileSystem: files });
-  const engine = await served.connect();
-  await engine.admin.createTable(tableDescriptor('t', { f: {} }));
-  await engine.table('t').put(put('before'));
-  files.inject({ calls: ['sync'], path: /wal$/ });
-  return { served, engine, disk };
-}
-
-/** Ends the server and its store, whose log is lost, without the error of that. */
-async function end(served: Served): Promise<void> {
-  await served[Symbol.asyncDispose]().catch(() => undefined);
+  const served = await servedWithFailingLog();
+  return { served, engine: await served.connect(), disk: served.disk };
 }
 
 describe('a store whose log cannot be synced', () => {
@@ -60,7 +41,7 @@ describe('a store whose log cannot be synced', () => {
       const error: unknown = await CHANGES[kind]!(engine).catch((reason: unknown) => reason);
       expect(error).toMatchObject({ retryable: false, details: { outcome: 'unknown' } });
       expect((error as Error).message).toMatch(/not known.* Read (?:the row|what it wrote) to find out\.$/);
-      await end(served);
+      await endWithLostLog(served);
       await using reopened = await Served.start({}, { disk });
       expect((await reopened.store.table('t').get(new Get('r'))).isEmpty).toBe(false);
     },
@@ -77,7 +58,7 @@ describe('a store whose log cannot be synced', () => {
     expect(error).not.toHaveProperty('details.outcome');
     expect((error as Error).message).toContain('The store accepts no more writes');
     expect((await engine.table('t').get(new Get('before'))).isEmpty).toBe(false);
-    await end(served);
+    await endWithLostLog(served);
   });
 
   it('answers HBase’s clients by an exception that none of them repeats, and that says what it is', async () => {
@@ -94,6 +75,6 @@ describe('a store whose log cannot be synced', () => {
     });
     expect(exception!.stackTrace).toContain('Failed to get sync result: ');
     expect(exception!.stackTrace).toContain('may be there after the next opening');
-    await end(served);
+    await endWithLostLog(served);
   });
 });

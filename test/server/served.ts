@@ -4,7 +4,9 @@ import type { ServeOptions } from '../../src/server/options.js';
 import { type StoreServer, serve } from '../../src/server/server.js';
 import { type EmbeddedEngine, openEmbedded } from '../../src/store/engine.js';
 import type { EmbeddedOptions } from '../../src/store/options.js';
+import { Put, tableDescriptor } from '../../src/table/index.js';
 import { MemoryFileSystem } from '../../src/testing/fs/memory-fs.js';
+import { FaultFileSystem } from '../store/fs/fault-fs.js';
 
 /** A store in memory that is served in this process, and ended with the scope. */
 export class Served implements AsyncDisposable {
@@ -40,4 +42,20 @@ export class Served implements AsyncDisposable {
     await this.server.close();
     await this.store.close();
   }
+}
+
+/** A served store with the table "t" and its row "before", whose next sync of the log fails. */
+export async function servedWithFailingLog(options: ServeOptions = {}): Promise<Served> {
+  const disk = new MemoryFileSystem();
+  const files = new FaultFileSystem(disk);
+  const served = await Served.start(options, { disk, fileSystem: files });
+  await served.store.admin.createTable(tableDescriptor('t', { f: {} }));
+  await served.store.table('t').put(new Put('before').addColumn('f', 'q', 'v'));
+  files.inject({ calls: ['sync'], path: /wal$/ });
+  return served;
+}
+
+/** Ends a server and its store, whose log is lost, without the error of that. */
+export async function endWithLostLog(served: Served): Promise<void> {
+  await served[Symbol.asyncDispose]().catch(() => undefined);
 }
