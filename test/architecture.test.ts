@@ -36,7 +36,7 @@ const LAYERS: readonly (readonly string[])[] = [
 const ENGINES = ['store', 'hbase', 'bigtable'];
 /** What the Bigtable engine decides itself, it has decided by the embedded engine: filters, versions, what a change comes to. */
 const DECIDES =
-  /^src\/store\/(cursor|filter\/|scan\/(newest-put|region-scanner|store-read)|commit\/row-operations)/;
+  /^src\/store\/(cursor|filter\/|scan\/(region-scanner|row-run|store-read)|commit\/row-operations)/;
 const MAY_IMPORT_ENGINES = ['server', 'database', 'cli', 'studio', 'public', 'testing'];
 
 /**

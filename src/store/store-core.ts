@@ -16,7 +16,7 @@ import type { ChunkPool } from './memstore/arena.js';
 import type { StoreSettings } from './options.js';
 import type { ReaderThreads } from './parallel/reader-threads.js';
 import { StoreReads } from './read/read-table.js';
-import { ScannerRegistry } from './read/table-scanner.js';
+import { ScannerRegistry } from './read/scanner-registry.js';
 import type { FamilyStore, Region } from './region/region.js';
 import { SpaceLimits } from './space-limits.js';
 import type { TableState } from './table-state.js';

@@ -23,7 +23,7 @@ import { Memstore } from '../memstore/memstore.js';
 import { type EmbeddedOptions, type StoreSettings, storeSettings } from '../options.js';
 import { ReaderThreads, workerSetup } from '../parallel/reader-threads.js';
 import { type ReadCore, StoreReads } from '../read/read-table.js';
-import { ScannerRegistry } from '../read/table-scanner.js';
+import { ScannerRegistry } from '../read/scanner-registry.js';
 import { codecsOf, loadTables, type MemstoreSource } from '../recovery.js';
 import type { FamilyMemory, FamilyStore } from '../region/region.js';
 import { type StoreStats, storeStats } from '../stats.js';

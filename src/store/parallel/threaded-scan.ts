@@ -22,14 +22,8 @@ import type {
   ThreadedScanOptions,
 } from '../../table/index.js';
 import type { DataBlock } from '../encoding/index.js';
-import {
-  endedReader,
-  held,
-  type IdleReader,
-  overlaps,
-  type ReaderEnd,
-  type ScannerCore,
-} from '../read/table-scanner.js';
+import type { IdleReader, ReaderEnd } from '../read/scanner-registry.js';
+import { endedReader, held, overlaps, type ScannerCore } from '../read/table-scanner.js';
 import type { Region, VersionSource } from '../region/region.js';
 import type { TableState } from '../table-state.js';
 import { type PackedRows, RowUnpacker } from './packed-rows.js';

@@ -24,11 +24,11 @@ import {
   NewestPut,
   PlainRow,
   ROW_UNDECIDED,
-  RowRun,
   SHOWN,
 } from '../scan/newest-put.js';
 import { RegionScanner } from '../scan/region-scanner.js';
 import { CellMaker, copyRowAhead, dropRow, RowBuilder } from '../scan/row-builder.js';
+import { RowRun } from '../scan/row-run.js';
 import { type FamilySource, inOrder, oldestUnexpired, type ReadHint } from '../scan/store-read.js';
 import type { TableState } from '../table-state.js';
 

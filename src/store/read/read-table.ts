@@ -22,16 +22,14 @@ import type { StoredTables, TableState } from '../table-state.js';
 import { readFirstRow } from './first-row.js';
 import { areNewRows, type RowReaderCore, readRawRow, readRow, UncommittedRowReader } from './point-read.js';
 import { readAhead } from './read-ahead.js';
+import type { IdleReader, ReaderEnd, ScannerRegistry } from './scanner-registry.js';
 import {
   AsyncScanner,
   boundsOf,
   endedReader,
   held,
-  type IdleReader,
   overlaps,
-  type ReaderEnd,
   type ScannerCore,
-  type ScannerRegistry,
   type ScanView,
   TableScanner,
   UncommittedView,

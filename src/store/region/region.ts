@@ -6,7 +6,7 @@ import type { CellCursor } from '../cursor.js';
 import type { StoreFile } from '../file/store-file.js';
 import type { ChunkPool } from '../memstore/arena.js';
 import { Memstore } from '../memstore/memstore.js';
-import { KnownColumns } from '../scan/newest-put.js';
+import { KnownColumns } from '../scan/row-run.js';
 import type { FamilySource, ReadHint } from '../scan/store-read.js';
 
 export class Region {

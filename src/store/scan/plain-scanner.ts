@@ -9,9 +9,10 @@ import {
 } from '../../table/index.js';
 import { type CellCursor, compareRows, isInRow, SeekKey } from '../cursor.js';
 import { sharedPrefix } from '../encoding/data-block.js';
-import { isPlainFamily, isPlainQuery, PlainRow, RowRun, type RunFamily } from './newest-put.js';
+import { isPlainFamily, isPlainQuery, PlainRow } from './newest-put.js';
 import { filterFamily, RegionScanner } from './region-scanner.js';
 import { CellMaker, copyRowAhead, dropRow, RowBuilder } from './row-builder.js';
+import { RowRun, type RunFamily } from './row-run.js';
 import { type FamilySource, familyQuery, readHint, type ScanContext } from './store-read.js';
 
 /** The most rows that are read by scanners of their own before one scanner reads the rest. */

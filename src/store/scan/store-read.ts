@@ -10,7 +10,7 @@ import type { CellCursor } from '../cursor.js';
 import type { FilterEvaluator, FilterFamily } from '../filter/filter-evaluator.js';
 import { AllColumns, ChosenColumns, type ColumnTracker, type Matcher } from '../match/matcher.js';
 import { NewVersionMatcher, NormalMatcher, RawMatcher } from '../match/user-matcher.js';
-import type { KnownColumns } from './newest-put.js';
+import type { KnownColumns } from './row-run.js';
 
 // — What a scanner reads of one family.
 

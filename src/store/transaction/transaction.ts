@@ -17,7 +17,7 @@ import type { CellCursor } from '../cursor.js';
 import type { ChunkPool } from '../memstore/arena.js';
 import { Memstore } from '../memstore/memstore.js';
 import { UncommittedRowReader } from '../read/point-read.js';
-import type { RegisteredReader } from '../read/table-scanner.js';
+import type { RegisteredReader } from '../read/scanner-registry.js';
 import { type FamilyStore, type Region, regionOf, VersionSource } from '../region/region.js';
 import type { FamilySource, ReadHint } from '../scan/store-read.js';
 import { StepSpace } from '../space-limits.js';

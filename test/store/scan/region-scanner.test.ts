@@ -2,8 +2,8 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { fromLatin1, toLatin1 } from '../../../src/bytes/index.js';
 import { InvalidArgumentError } from '../../../src/errors.js';
-import { KnownColumns } from '../../../src/store/scan/newest-put.js';
 import { RegionScanner } from '../../../src/store/scan/region-scanner.js';
+import { KnownColumns } from '../../../src/store/scan/row-run.js';
 import type { FamilySource, ReadHint } from '../../../src/store/scan/store-read.js';
 import {
   type FamilyOptions,

@@ -1,0 +1,181 @@
+/** Rows of known columns, read from the encoded bytes of their cells: the fast path beside {@link PlainRow}. */
+
+import { compareBytes, compareSlices, EMPTY_BYTES } from '../../bytes/index.js';
+import type { RawRow } from '../../table/index.js';
+import type { CellCursor, PutVisitor } from '../cursor.js';
+import { MAX_OLDER, MAX_OTHER_COLUMNS, NewestPut, type PlainRow } from './newest-put.js';
+import { endRow, putOf, RowBuilder } from './row-builder.js';
+
+/** With more columns, rows have little in common, and comparing with them costs more than it saves. */
+const MAX_KNOWN = 64;
+
+/** The columns seen so far in rows of a family: {@link RowRun} reads rows that have no others. */
+export class KnownColumns {
+  /** In byte order. Not returned to callers, who could change them. */
+  readonly columns: Uint8Array[] = [];
+  /** The same, as returned in rows, which share them. */
+  readonly given: Uint8Array[] = [];
+  private crowded = false;
+
+  /** Whether rows can be compared with known columns. */
+  get any(): boolean {
+    return this.columns.length > 0 && !this.crowded;
+  }
+
+  /** Adds the columns of a row from its cell `from` on. */
+  learn(row: RawRow | RowBuilder, from: number): void {
+    if (this.crowded) return;
+    const { columns, given } = this;
+    let at = 0;
+    for (let i = from; i < row.count; i++) {
+      const qualifier = row instanceof RowBuilder ? row.cells[i]!.qualifier : row.qualifiers[i]!;
+      let order = -1;
+      while (at < columns.length) {
+        order = compareBytes(qualifier, columns[at]!);
+        if (order <= 0) break;
+        at++;
+      }
+      if (at < columns.length && order === 0) continue;
+      if (columns.length === MAX_KNOWN) {
+        this.crowded = true;
+        return;
+      }
+      columns.splice(at, 0, qualifier.slice());
+      given.splice(at, 0, qualifier);
+    }
+  }
+}
+
+/** A family whose rows are read. */
+export interface RunFamily {
+  readonly name: string;
+  readonly known: KnownColumns;
+  /** The requested columns, in byte order; null: all. */
+  readonly columns: readonly Uint8Array[] | null;
+  /** Puts before this timestamp have expired. */
+  readonly oldestUnexpired: number;
+}
+
+/**
+ * Reads a row from the encoded bytes of its cells, without moving a cursor to each, where each source has it completely in one memstore
+ * or block. Most rows consist of puts to columns that earlier rows had; any other row is left to {@link PlainRow}. For rows that both can
+ * read the results are equal.
+ */
+export class RowRun implements PutVisitor {
+  /** Decides which cells are visible. Its read point is set before rows are read. */
+  readonly rule = new NewestPut();
+  /** The target: `raw`, or `out` when `raw` is null. */
+  raw: RawRow | null = null;
+  out: RowBuilder | null = null;
+  private family = '';
+  private columns: readonly Uint8Array[] = [];
+  /** The columns are the requested ones, and rows may have others. */
+  private only = false;
+  /** The qualifiers that are returned, one for each column; rows share their bytes. */
+  private given: readonly Uint8Array[] = [];
+  /** The index after the last column of the row so far. */
+  private place = 0;
+  private older = 0;
+  private passed = 0;
+  /** Cells are added to `raw` as they come, in order. */
+  private direct = false;
+  /** Otherwise the newest put of each column so far: its timestamp, -1 for none, and its value. */
+  private readonly timestamps = new Float64Array(MAX_KNOWN);
+  private readonly bytes: Uint8Array[] = Array.from({ length: MAX_KNOWN }, () => EMPTY_BYTES);
+  private readonly offsets = new Int32Array(MAX_KNOWN);
+  private readonly lengths = new Int32Array(MAX_KNOWN);
+
+  /**
+   * Adds the visible cells of the row, at whose first cells the sources' cursors are. They stay there. False: the row cannot be read this
+   * way, and nothing was added.
+   * @param head as in `PlainRow.read`
+   */
+  read(sources: PlainRow, row: Uint8Array, family: RunFamily, head: CellCursor | null): boolean {
+    const { known } = family;
+    const columns = family.columns ?? known.columns;
+    const { raw } = this;
+    const { cursors, count } = sources;
+    const direct = raw !== null && count === 1;
+    if (family.columns === null ? !known.any : !direct && columns.length > MAX_KNOWN) return false;
+    this.family = family.name;
+    this.columns = columns;
+    this.given = family.columns ?? known.given;
+    this.only = family.columns !== null;
+    this.rule.begin(family.oldestUnexpired);
+    this.direct = direct;
+    const before = raw === null ? 0 : raw.count;
+    if (!direct) this.timestamps.fill(-1, 0, columns.length);
+    for (let i = 0; i < count; i++) {
+      this.place = 0;
+      this.older = 0;
+      this.passed = 0;
+      if (cursors[i]!.visitRow(this)) continue;
+      if (raw !== null) raw.count = before;
+      // They would retain blocks.
+      if (!direct) this.bytes.fill(EMPTY_BYTES);
+      return false;
+    }
+    if (!direct) this.give(row, head !== null);
+    if (head !== null) endRow(head);
+    return true;
+  }
+
+  get readPoint(): number {
+    return this.rule.readPoint;
+  }
+
+  visit(bytes: Uint8Array, at: number, length: number, timestamp: number, valueLength: number): boolean {
+    const { columns } = this;
+    let { place } = this;
+    for (; place < columns.length; place++) {
+      const column = columns[place]!;
+      // First, because most rows have every column.
+      if (!isColumn(bytes, at, length, column)) {
+        if (compareSlices(bytes, at, length, column, 0, column.length) > 0) continue;
+        break;
+      }
+      this.place = place + 1;
+      if (!this.rule.showsPut(timestamp)) return ++this.older <= MAX_OLDER;
+      if (!this.direct) return this.keep(place, bytes, at + length, timestamp, valueLength);
+      this.raw!.add(this.family, this.given[place]!, timestamp, bytes, at + length, valueLength);
+      return true;
+    }
+    // Last, because most rows have one version of a column.
+    if (this.place > 0 && isColumn(bytes, at, length, columns[this.place - 1]!))
+      return ++this.older <= MAX_OLDER;
+    return this.only && ++this.passed <= MAX_OTHER_COLUMNS;
+  }
+
+  /** Keeps the put if it is the newest of its column so far. False for one of several sources that have the same timestamp. */
+  private keep(place: number, bytes: Uint8Array, at: number, timestamp: number, length: number): boolean {
+    const { timestamps } = this;
+    if (timestamp <= timestamps[place]!) return timestamp < timestamps[place]!;
+    timestamps[place] = timestamp;
+    this.bytes[place] = bytes;
+    this.offsets[place] = at;
+    this.lengths[place] = length;
+    return true;
+  }
+
+  private give(row: Uint8Array, fresh: boolean): void {
+    const { raw, out, family, given, timestamps, bytes, offsets, lengths } = this;
+    for (let place = 0; place < given.length; place++) {
+      const timestamp = timestamps[place]!;
+      if (timestamp < 0) continue;
+      const qualifier = given[place]!;
+      const from = bytes[place]!;
+      const at = offsets[place]!;
+      const length = lengths[place]!;
+      if (raw !== null) raw.add(family, qualifier, timestamp, from, at, length);
+      else out!.add(putOf(row, family, qualifier, timestamp, from, at, length, fresh));
+      // It would retain a block.
+      bytes[place] = EMPTY_BYTES;
+    }
+  }
+}
+
+function isColumn(bytes: Uint8Array, at: number, length: number, column: Uint8Array): boolean {
+  if (length !== column.length) return false;
+  for (let i = 0; i < length; i++) if (bytes[at + i] !== column[i]) return false;
+  return true;
+}
