@@ -153,7 +153,7 @@ export async function runBatch(
       if (isGet(action)) gets.push(at);
       else if (action.kind === 'checkAndMutate') {
         others.push(
-          settle(outcomes, [at], async () => {
+          runFor(outcomes, [at], async () => {
             const { success, result } = await runner.check(action);
             outcomes[at] = { ok: true, result: result ?? Result.EMPTY, success };
           }),
@@ -161,7 +161,7 @@ export async function runBatch(
       } else if (runner.isSimple(action)) simple.push(at);
       else {
         others.push(
-          settle(outcomes, [at], async () => {
+          runFor(outcomes, [at], async () => {
             outcomes[at] = { ok: true, result: await runner.change(action) };
           }),
         );
@@ -169,7 +169,7 @@ export async function runBatch(
     }
     if (gets.length > 0) {
       others.push(
-        settle(outcomes, gets, async () => {
+        runFor(outcomes, gets, async () => {
           const results = await runner.getAll(gets.map((at) => actions[at] as Get));
           for (const [i, at] of gets.entries()) outcomes[at] = { ok: true, result: results[i]! };
         }),
@@ -177,7 +177,7 @@ export async function runBatch(
     }
     if (simple.length > 0) {
       others.push(
-        settle(outcomes, simple, async () => {
+        runFor(outcomes, simple, async () => {
           const failed = await runner.changeAll(
             simple.map((at) => actions[at] as RowMutation | RowMutations),
           );
@@ -193,7 +193,7 @@ export async function runBatch(
   return outcomes;
 }
 
-async function settle(
+async function runFor(
   outcomes: BatchOutcome[],
   places: readonly number[],
   work: () => Promise<void>,

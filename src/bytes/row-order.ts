@@ -48,7 +48,7 @@ export function orderOfRows(rows: readonly Uint8Array[], from = 0): Uint32Array 
     words[2 * i + LOW] = (byteAt(row, at + 3) << 24) | (byteAt(row, at + 4) << 16) | i;
   }
   numbers.sort();
-  return settled(rows, from, words);
+  return indexesOf(rows, from, words);
 }
 
 function places(from: number, count: number): Uint32Array {
@@ -68,7 +68,7 @@ const LOW = new Uint8Array(Uint16Array.of(1).buffer)[0] === 1 ? 0 : 1;
 const HIGH = 1 - LOW;
 
 /** The indexes in sorted numbers; rows with otherwise equal numbers are compared. */
-function settled(rows: readonly Uint8Array[], from: number, words: Uint32Array): Uint32Array {
+function indexesOf(rows: readonly Uint8Array[], from: number, words: Uint32Array): Uint32Array {
   const count = words.length / 2;
   const order = new Uint32Array(count);
   for (let i = 0; i < count; i++) order[i] = from + (words[2 * i + LOW]! & 0xffff);

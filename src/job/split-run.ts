@@ -167,7 +167,7 @@ export class SplitRun {
     this.counters.addAll(this.pending.toCounters());
     this.pending.clear();
     this.pendingRows = 0;
-    const position = work.settled === undefined || state === 'done' ? this.position : work.settled();
+    const position = work.doneUpTo === undefined || state === 'done' ? this.position : work.doneUpTo();
     await this.change((before) => ({
       state,
       owner: before.owner,

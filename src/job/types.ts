@@ -105,7 +105,7 @@ export interface SplitWork {
   /** The same for raw rows; used instead if the table can reuse one row. */
   readonly raw?: RawRowWork | undefined;
   /** The last row up to which all work is done, asked after `commit`. If omitted: the last row passed in. */
-  settled?(): Uint8Array | undefined;
+  doneUpTo?(): Uint8Array | undefined;
   /** Makes the work so far durable. Its result is stored with the checkpoint. */
   commit?(): JsonValue | undefined | Promise<JsonValue | undefined>;
   /** Called after the last row, before the last commit. */

@@ -96,7 +96,7 @@ class RangeHeap<S extends HeapSource> {
   }
 
   /** Restores the heap after the top has advanced; removes the top at its end. */
-  settleTop(): void {
+  updateTop(): void {
     const { sources } = this;
     if (sources[0]!.row === undefined) {
       const last = sources.pop()!;
@@ -150,11 +150,11 @@ export class MergeCursor implements RowCursor {
     const { top } = heap;
     if (top === undefined) return false;
     const more = top.advance();
-    return typeof more === 'boolean' ? this.settle() : more.then(() => this.settle());
+    return typeof more === 'boolean' ? this.updateTop() : more.then(() => this.updateTop());
   }
 
-  private settle(): boolean {
-    this.heap!.settleTop();
+  private updateTop(): boolean {
+    this.heap!.updateTop();
     return this.heap!.top !== undefined;
   }
 

@@ -288,7 +288,7 @@ export class EntryExpiry {
   ): number {
     const lifetime = this.lifetimes.get(family);
     const found = lifetime === undefined ? undefined : cell(family, qualifier);
-    return found === undefined ? Number.POSITIVE_INFINITY : settled(found.timestamp, now) + lifetime!;
+    return found === undefined ? Number.POSITIVE_INFINITY : writtenAt(found.timestamp, now) + lifetime!;
   }
 
   private endOfRow(cell: CellOf): number {
@@ -299,6 +299,6 @@ export class EntryExpiry {
   }
 }
 
-function settled(timestamp: number, now: number): number {
+function writtenAt(timestamp: number, now: number): number {
   return timestamp === LATEST_TIMESTAMP ? now : timestamp;
 }

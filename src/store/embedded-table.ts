@@ -142,7 +142,11 @@ export class EmbeddedTable extends ReadTable<StoreCore> implements SyncTable, Pa
       reads.rowReader(table === this.name ? state : catalog.openTable(table), get.row).read(get);
     // From here until the record is appended there is no await.
     const groups = decide(read).map((group) =>
-      group.map(({ table, change, settled }) => ({ state: stateOf(table), change, settled })),
+      group.map(({ table, change, timestampsAssigned }) => ({
+        state: stateOf(table),
+        change,
+        timestampsAssigned,
+      })),
     );
     return this.core.writer.commit(groups);
   }

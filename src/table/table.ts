@@ -103,7 +103,7 @@ export interface TableChange {
    * timestamp are ordered after them, as if they had been assigned here. Timestamps that the engine has not reached yet were given by
    * users and have no such effect. Default false: as in HBase, a write with its own timestamp affects no other.
    */
-  readonly settled?: boolean;
+  readonly timestampsAssigned?: boolean;
   /** Recorders of commits are not called for it. Default false. */
   readonly unrecorded?: boolean;
 }

@@ -11,7 +11,7 @@ import { exportIdentity, readExportManifest } from './manifest.js';
 
 /**
  * Concurrent writes that continue while the next rows are read. Limits the number of concurrent writes. Their order
- * must not matter. Call `settle` before each checkpoint, and `close` at the end of the attempt, so that no write
+ * must not matter. Call `drain` before each checkpoint, and `close` at the end of the attempt, so that no write
  * overlaps the next attempt.
  */
 class InFlight {
@@ -31,7 +31,7 @@ class InFlight {
   }
 
   /** Waits for all writes. @throws the error of any of them. */
-  async settle(): Promise<void> {
+  async drain(): Promise<void> {
     await this.close();
     this.throwIfFailed();
   }
@@ -109,7 +109,7 @@ export async function importTable(
                   );
                 }
               },
-              commit: () => writes.settle().then(() => undefined),
+              commit: () => writes.drain().then(() => undefined),
               close: () => writes.close(),
             };
           },

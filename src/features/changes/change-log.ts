@@ -31,7 +31,7 @@ import {
   markedNumber,
   NOT_MADE,
   numberMark,
-  putSettled,
+  putClosedUpTo,
   readLogRow,
   STATE_COLUMN,
   scanAges,
@@ -153,8 +153,8 @@ export class ChangeLog {
   }
 
   /** Records that every change of a bucket up to this number is closed: new feeds start after it. */
-  async settle(place: LogPlace): Promise<void> {
-    await this.table.put(putSettled(place));
+  async recordClosedUpTo(place: LogPlace): Promise<void> {
+    await this.table.put(putClosedUpTo(place));
   }
 
   /** Up to `limit` entries of a bucket from a number on, with the changes of these tables. */
@@ -191,9 +191,9 @@ export class ChangeLog {
   async open(limit: number): Promise<{ readonly count: number; readonly since: number | undefined }> {
     const each = Math.ceil(limit / BUCKETS);
     const found = await Promise.all(
-      (await this.last()).map(({ number, settled }, bucket) => {
-        if (number <= settled) return [];
-        const { start, stop } = entryRange(bucket, Math.max(settled, number - each) + 1);
+      (await this.last()).map(({ number, closedUpTo }, bucket) => {
+        if (number <= closedUpTo) return [];
+        const { start, stop } = entryRange(bucket, Math.max(closedUpTo, number - each) + 1);
         const scan = new Scan().withStartRow(start).withStopRow(stop).setLimit(each);
         scan.addColumn(STATE_COLUMN.family, STATE_COLUMN.qualifier);
         return rowsOf(this.table.scan(scan));

@@ -23,7 +23,7 @@ export const BUCKETS = 16;
 const COUNTER = 0;
 const ENTRY = 1;
 const LAST = toBytes('n');
-const SETTLED = toBytes('s');
+const CLOSED_UP_TO = toBytes('s');
 const STATE = Uint8Array.of(0);
 const BEFORE = Uint8Array.of(0, 0x6d);
 const LIFE = Uint8Array.of(0, 0x6c, 0x69);
@@ -109,22 +109,22 @@ export interface LastNumber {
   /** The time at which it was allocated, ms, by the server's clock. */
   readonly time: number;
   /** Every change up to this number is closed, or older than four hours. */
-  readonly settled: number;
+  readonly closedUpTo: number;
 }
 
 export function lastNumber(result: Result): LastNumber {
   const last = result.getLatest(CHANGES_FAMILY, LAST);
-  const settled = result.getValue(CHANGES_FAMILY, SETTLED);
+  const closedUpTo = result.getValue(CHANGES_FAMILY, CLOSED_UP_TO);
   return {
     number: last === undefined ? 0 : numberOf(last.value),
     time: last?.timestamp ?? 0,
-    settled: settled === undefined ? 0 : numberOf(settled),
+    closedUpTo: closedUpTo === undefined ? 0 : numberOf(closedUpTo),
   };
 }
 
 /** Records that every change of a bucket up to this number is closed. */
-export function putSettled({ bucket, number }: LogPlace): Put {
-  return new Put(counterRow(bucket)).addColumn(CHANGES_FAMILY, SETTLED, bytesOf(number));
+export function putClosedUpTo({ bucket, number }: LogPlace): Put {
+  return new Put(counterRow(bucket)).addColumn(CHANGES_FAMILY, CLOSED_UP_TO, bytesOf(number));
 }
 
 function numberOf(bytes: Uint8Array): number {

@@ -137,7 +137,7 @@ export class LogReader implements CommitSource {
     return { ...position, numbers: furthest(position.numbers, begin.numbers) };
   }
 
-  private async firstOpen(bucket: number, { number: last, time, settled }: LastNumber): Promise<number> {
+  private async firstOpen(bucket: number, { number: last, time, closedUpTo }: LastNumber): Promise<number> {
     const { log, engine } = this.reading;
     let upTo = last;
     let closed = last;
@@ -145,7 +145,7 @@ export class LogReader implements CommitSource {
     // Numbers below one that was allocated long ago are older still: they can get no entries.
     let isYoung = !this.isForgotten(time);
     for await (const { number, state, time } of log.newest(bucket, last, PAGE)) {
-      if (number <= settled) break;
+      if (number <= closedUpTo) break;
       if (number < next && isYoung) upTo = number;
       next = number - 1;
       isYoung = !this.isForgotten(time);
@@ -155,9 +155,9 @@ export class LogReader implements CommitSource {
       if (end === 'open') upTo = next;
       if (end !== 'closed') closed = next;
     }
-    if (isYoung && next > settled) upTo = Math.max(settled, next - MAX_MISSING);
+    if (isYoung && next > closedUpTo) upTo = Math.max(closedUpTo, next - MAX_MISSING);
     closed = Math.min(closed, upTo);
-    if (closed >= settled + PAGE) await log.settle({ bucket, number: closed });
+    if (closed >= closedUpTo + PAGE) await log.recordClosedUpTo({ bucket, number: closed });
     return upTo;
   }
 

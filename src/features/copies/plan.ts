@@ -155,13 +155,13 @@ class ColumnCopies extends CopyPlan {
    * The columns, if a change of them needs no further amendment: no other source is found by a copied value, and the
    * row has a marker.
    */
-  private readonly settled: readonly ColumnSchema[] | undefined;
+  private readonly finalColumns: readonly ColumnSchema[] | undefined;
 
   constructor(entity: EntitySchema, copy: CopySchema, source: EntitySchema, now: () => number) {
     super(entity, copy, source, now);
     const own = new Set(copy.fields.map(({ column }) => column.property));
     const namesOthers = entity.copies.some(({ via }) => via.some(([, held]) => own.has(held)));
-    this.settled = namesOthers || entity.marker === undefined ? undefined : this.columns;
+    this.finalColumns = namesOthers || entity.marker === undefined ? undefined : this.columns;
   }
 
   amend(before: RowImage | undefined, after: RowImage, read: SourceReader): readonly OwnColumn[] {
@@ -227,7 +227,7 @@ class ColumnCopies extends CopyPlan {
       !this.link.own.isIn(before, 'withDeleted') || !holds(before)
         ? []
         : columnMutations(row, columnsOf(before), this.lifeOf(before));
-    return { ...this.changeOf(row, resolve), finalColumns: this.settled };
+    return { ...this.changeOf(row, resolve), finalColumns: this.finalColumns };
   }
 }
 

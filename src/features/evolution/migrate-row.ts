@@ -50,7 +50,7 @@ export function moveOf(
  */
 function inStep(table: string, row: Uint8Array, mutations: readonly RowMutation[]): TableChange | undefined {
   if (mutations.length === 0) return undefined;
-  return { table, change: new RowMutations(row).add(...mutations), settled: true };
+  return { table, change: new RowMutations(row).add(...mutations), timestampsAssigned: true };
 }
 
 /** Moves the counters of rows, on engines without steps, before they are incremented. */

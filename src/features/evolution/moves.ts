@@ -127,10 +127,10 @@ class MovedTable<T extends Table = Table> implements Table {
   /** Applies a put or a delete. */
   protected async change(change: Put | Delete, options?: OperationOptions): Promise<void> {
     if (this.moves.upgradesOf(change.row) !== undefined) await this.migrateFor([change]);
-    const settled = this.moves.settled(change);
-    if (settled.kind === 'put') await this.inner.put(settled, options);
-    else if (settled.kind === 'delete') await this.inner.delete(settled, options);
-    else await this.inner.mutateRow(settled, options);
+    const removing = this.moves.removingOld(change);
+    if (removing.kind === 'put') await this.inner.put(removing, options);
+    else if (removing.kind === 'delete') await this.inner.delete(removing, options);
+    else await this.inner.mutateRow(removing, options);
   }
 
   async increment(increment: Increment, options?: OperationOptions): Promise<Result> {
@@ -145,12 +145,12 @@ class MovedTable<T extends Table = Table> implements Table {
 
   async mutateRow(mutations: RowMutations, options?: OperationOptions): Promise<Result> {
     await this.migrateFor([mutations]);
-    return this.inner.mutateRow(this.moves.settled(mutations), options);
+    return this.inner.mutateRow(this.moves.removingOld(mutations), options);
   }
 
   async checkAndMutate(check: CheckAndMutate, options?: OperationOptions): Promise<CheckAndMutateResult> {
     await this.migrateFor([check]);
-    return this.inner.checkAndMutate(this.settledCheck(check), options);
+    return this.inner.checkAndMutate(this.checkRemovingOld(check), options);
   }
 
   async batch(actions: readonly BatchAction[], options?: BatchOptions): Promise<BatchOutcome[]> {
@@ -158,7 +158,7 @@ class MovedTable<T extends Table = Table> implements Table {
     const outcomes = await this.inner.batch(
       actions.map((action): BatchAction => {
         if (isGet(action)) return this.moves.widened(action);
-        return isCheckAndMutate(action) ? this.settledCheck(action) : this.moves.settled(action);
+        return isCheckAndMutate(action) ? this.checkRemovingOld(action) : this.moves.removingOld(action);
       }),
       options,
     );
@@ -186,8 +186,8 @@ class MovedTable<T extends Table = Table> implements Table {
     };
   }
 
-  private settledCheck(check: CheckAndMutate): CheckAndMutate {
-    return check.withAction(this.moves.settled(check.action));
+  private checkRemovingOld(check: CheckAndMutate): CheckAndMutate {
+    return check.withAction(this.moves.removingOld(check.action));
   }
 }
 
@@ -292,7 +292,7 @@ function migratedChanges(
     return first === undefined ? [given] : [first, given];
   }
   if (moves?.mustMigrate(change)) throw cannotMigrate(table);
-  return [{ ...given, change: moves?.settled(change) ?? change }];
+  return [{ ...given, change: moves?.removingOld(change) ?? change }];
 }
 
 function declaredRead(read: RowRead, moves: TableMoves | undefined, get: Get, table: string): Result {
@@ -333,7 +333,7 @@ class MovedStep implements AtomicStep {
     const moves = this.movesOf(table);
     if (moves === undefined) return this.inner.apply(given);
     if (moves.mustMigrate(change)) migrateRow(this.inner, table, moves, change.row);
-    return this.inner.apply({ ...given, change: moves.settled(change) });
+    return this.inner.apply({ ...given, change: moves.removingOld(change) });
   }
 
   attempt<T>(work: () => T): T {

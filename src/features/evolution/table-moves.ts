@@ -131,7 +131,7 @@ export class TableMoves {
     return asked || this.mustMigrate(action);
   }
 
-  /** Whether it is only increments of moved counters that need the row to be settled. */
+  /** Whether it is only increments of moved counters that need the row to be migrated. */
   onlyCounts(item: Get | Change | CheckAndMutate): boolean {
     if (isGet(item) || isCheckAndMutate(item)) return false;
     const entity = this.entityOf(item.row);
@@ -142,7 +142,7 @@ export class TableMoves {
   }
 
   /** The change with what removes the old cells of the columns that it writes. */
-  settled<C extends Change>(change: C): C | RowMutations {
+  removingOld<C extends Change>(change: C): C | RowMutations {
     const entity = this.entityOf(change.row);
     if (entity === undefined) return change;
     const added = mutationsOf(change).flatMap((mutation) => {

@@ -59,12 +59,12 @@ class EventualIndexQueue {
 
   /** Updates the entries of these notes from their rows, and removes the notes. @returns the number of notes. */
   process(step: AtomicStep, notes: readonly Uint8Array[]): number {
-    let settled = 0;
-    for (const note of notes) if (this.settleOne(step, note)) settled++;
-    return settled;
+    let processed = 0;
+    for (const note of notes) if (this.processOne(step, note)) processed++;
+    return processed;
   }
 
-  private settleOne(step: AtomicStep, note: Uint8Array): boolean {
+  private processOne(step: AtomicStep, note: Uint8Array): boolean {
     const { tableName: table, schema, all } = this.indexes;
     const place = this.placeOf(note);
     if (place < 0 || step.read(new Get(note), table).isEmpty) return false;
@@ -239,16 +239,16 @@ export class EntityNotes {
    * the engine.
    */
   async drain(place: number): Promise<number> {
-    let settled = 0;
+    let processed = 0;
     let last: Uint8Array | undefined;
     do {
       const from = last;
-      [settled, last] = await this.table.atomic((step): [number, Uint8Array | undefined] => {
+      [processed, last] = await this.table.atomic((step): [number, Uint8Array | undefined] => {
         const found = this.notes.waiting(step, place, from, STEP);
-        return [settled + this.notes.process(step, found), found.length < STEP ? undefined : found.at(-1)];
+        return [processed + this.notes.process(step, found), found.length < STEP ? undefined : found.at(-1)];
       });
     } while (last !== undefined && !this.ended);
-    return settled;
+    return processed;
   }
 
   async end(): Promise<void> {

@@ -104,7 +104,7 @@ export class Rekey {
           await access.set({ differences });
           throw this.differs(differences);
         }
-        await strategy.settled();
+        await strategy.copiesVisible();
         return access.advance(record, { state: 'ready', differences, ...(await this.feeds('feedsFrom')) });
       });
     });

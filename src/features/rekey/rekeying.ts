@@ -107,7 +107,7 @@ class RekeyInSteps implements RekeyStrategy {
 
   cutOverRecorded(): void {}
 
-  async settled(): Promise<void> {
+  async copiesVisible(): Promise<void> {
     // A step after those of the copies.
     const table = this.engine.table(this.to.table.descriptor.name) as StepTable;
     await table.atomic(() => undefined);

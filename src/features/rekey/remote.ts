@@ -253,7 +253,7 @@ export class RekeyByCopies implements RekeyStrategy {
   /** Resolves to undefined: no write can be lost, because the old table has refused writes since the cut-over. */
   async lostAtCleanup(): Promise<undefined> {}
 
-  async settled(): Promise<void> {}
+  async copiesVisible(): Promise<void> {}
 
   cutOverRecorded(): void {
     this.unguard();

@@ -160,7 +160,7 @@ export interface RekeyStrategy {
   /** Called when the cut-over has been recorded. */
   cutOverRecorded(): void;
   /** Resolves when all readers see what was copied. */
-  settled(): Promise<void>;
+  copiesVisible(): Promise<void>;
   /** Whether `verify` may be repeated when the change is `ready`. */
   readonly canVerifyAgain: boolean;
   /** Whether the change may be aborted after the cut-over. */

@@ -121,7 +121,7 @@ export class Transaction implements Deferred {
    * After the commit: runs the hooks of its writes, in order. @throws RowanError `ERR_HOOK` for the first that
    * throws.
    */
-  async settle(): Promise<void> {
+  async runHooks(): Promise<void> {
     let failure: unknown;
     for (const ending of this.endings) {
       try {
@@ -217,6 +217,6 @@ export async function runTransaction<T>(
     current?.rollback();
     throw error;
   }
-  await current?.settle();
+  await current?.runHooks();
   return answer;
 }

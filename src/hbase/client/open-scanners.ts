@@ -76,7 +76,7 @@ export class OpenScanners {
   }
 
   /** Stops tracking a scan that has ended. */
-  settle(slot: ScannerSlot): Promise<void> {
+  forget(slot: ScannerSlot): Promise<void> {
     this.forgotten.unregister(slot);
     return slot.release();
   }

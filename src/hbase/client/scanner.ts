@@ -171,7 +171,7 @@ export class HBaseScanner implements ResultScanner {
   private end(error?: RowanError): Promise<void> {
     this.onEnd?.(error);
     this.onEnd = undefined;
-    return this.context.scanners.settle(this.slot);
+    return this.context.scanners.forget(this.slot);
   }
 
   private check(): void {

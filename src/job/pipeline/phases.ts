@@ -310,7 +310,7 @@ function reducePhase(name: string, steps: Steps): JobPhase {
       return {
         rows: (rows) => work(groups.take(rows)),
         finish: () => work(groups.finish()),
-        settled: () => groups.settled,
+        doneUpTo: () => groups.doneUpTo,
         commit: () => writer?.commit?.(),
         close: () => writer?.close?.(),
       };

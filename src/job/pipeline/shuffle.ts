@@ -229,7 +229,7 @@ export class GroupReader {
   private group: Group | undefined;
   private lastRow: Uint8Array | undefined;
   /** The last row of the last group returned. */
-  settled: Uint8Array | undefined;
+  doneUpTo: Uint8Array | undefined;
 
   constructor(work: ReadonlyMap<number, JsonValue>) {
     for (const [split, committed] of work) {
@@ -263,7 +263,7 @@ export class GroupReader {
   private end(): Group {
     const group = this.group!;
     this.group = undefined;
-    this.settled = this.lastRow;
+    this.doneUpTo = this.lastRow;
     return group;
   }
 

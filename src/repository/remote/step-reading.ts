@@ -41,7 +41,7 @@ export function applyingWith(
 
 /** `onResolve` is called at each attempt, with whether the row changes. */
 function compiledOf(change: EntityChange, onResolve: (changes: boolean) => void): Change {
-  const { operation, row, resolve, finalColumns: settled } = change;
+  const { operation, row, resolve, finalColumns } = change;
   return {
     operation,
     row,
@@ -53,7 +53,7 @@ function compiledOf(change: EntityChange, onResolve: (changes: boolean) => void)
       onResolve(mutations.length > 0);
       return { mutations, seen: [] };
     },
-    isAmended: settled !== undefined,
+    isAmended: finalColumns !== undefined,
     onApplied: undefined,
     onFailed: undefined,
   };

@@ -31,10 +31,10 @@ export type EffectiveDurability = Exclude<Durability, 'USE_DEFAULT'>;
 
 /**
  * What happens to an entry of the queue when an earlier write is lost. `reject`: it fails too; for writes, and for answers that
- * depend on earlier writes. `settle`: it goes on waiting until every remaining write before it is decided. `stay`: the same, and
+ * depend on earlier writes. `wait`: it waits on until every remaining write before it is decided. `stay`: the same, and
  * it keeps its own number. When the log has failed for good, all of them are rejected.
  */
-type OnLoss = 'reject' | 'settle' | 'stay';
+type OnLoss = 'reject' | 'wait' | 'stay';
 
 class Waiting {
   resolve: () => void = noOperation;
@@ -216,7 +216,7 @@ export class CommitQueue implements LogObserver {
     if (this.head === this.waiting.length) return;
     // The caller waits to free memory or to copy files, so writes of lower durability are synced now, too.
     this.log.requestSync();
-    await this.barrier('settle');
+    await this.barrier('wait');
   }
 
   /**
@@ -358,7 +358,7 @@ export class CommitQueue implements LogObserver {
     for (const entry of lost) {
       if (entry.onLoss !== 'reject' && !forGood) {
         // Earlier writes may still be waiting; the numbers of the lost ones must not be passed.
-        if (entry.onLoss === 'settle') entry.seq = this.inOrder(this.readPoint);
+        if (entry.onLoss === 'wait') entry.seq = this.inOrder(this.readPoint);
         this.waiting.push(entry);
         continue;
       }

@@ -147,20 +147,20 @@ export class Preparation {
 
   /**
    * Checks a change and determines its cells, based on every write so far. A put without a timestamp gets none below `notBefore`;
-   * `settled`: as {@link TableChange.settled}.
+   * `timestampsAssigned`: as {@link TableChange.timestampsAssigned}.
    * @throws RowanError when it cannot be applied; then nothing has happened.
    */
   prepare(
     state: TableState,
     change: RowMutation | RowMutations,
     notBefore = 0,
-    settled = false,
+    timestampsAssigned = false,
   ): PreparedRow {
     const prepared =
       change instanceof RowMutations
         ? this.rowMutations(state, change, notBefore)
         : this.mutation(state, change, notBefore);
-    if (settled) this.noteTimes(prepared);
+    if (timestampsAssigned) this.noteTimes(prepared);
     return prepared;
   }
 

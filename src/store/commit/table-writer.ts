@@ -35,8 +35,8 @@ import { type StepCore, WriteStep } from './write-step.js';
 interface StateChange {
   readonly state: TableState;
   readonly change: RowMutation | RowMutations;
-  /** As {@link TableChange.settled}. */
-  readonly settled?: boolean | undefined;
+  /** As {@link TableChange.timestampsAssigned}. */
+  readonly timestampsAssigned?: boolean | undefined;
 }
 
 /** Increments, appends and deletes of the newest version read their row before anything of the batch is written. */
@@ -206,7 +206,9 @@ export class TableWriter {
     const rows: PreparedRow[] = [];
     const outcomes = groups.map((group): CommitOutcome => {
       try {
-        const own = group.map(({ state, change, settled }) => this.prepare(state, change, 0, settled));
+        const own = group.map(({ state, change, timestampsAssigned }) =>
+          this.prepare(state, change, 0, timestampsAssigned),
+        );
         rows.push(...own);
         return { ok: true, results: own.map(({ result }) => result) };
       } catch (error) {
@@ -258,7 +260,9 @@ export class TableWriter {
         step.beginGroup();
         const before = step.savepoint();
         try {
-          const results = group.map(({ state, change, settled }) => step.applyTo(state, change, 0, settled));
+          const results = group.map(({ state, change, timestampsAssigned }) =>
+            step.applyTo(state, change, 0, timestampsAssigned),
+          );
           return { ok: true, results };
         } catch (error) {
           step.rollbackTo(before);
@@ -272,10 +276,10 @@ export class TableWriter {
     state: TableState,
     change: RowMutation | RowMutations,
     notBefore = 0,
-    settled = false,
+    timestampsAssigned = false,
   ): PreparedRow {
     this.core.space.check(state, change);
-    return this.preparation.prepare(state, change, notBefore, settled);
+    return this.preparation.prepare(state, change, notBefore, timestampsAssigned);
   }
 
   private isObserved(state: TableState): boolean {

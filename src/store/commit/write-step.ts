@@ -177,9 +177,9 @@ export class WriteStep implements AtomicStep {
     return this.core.reads.scanUncommitted(this.upToDate(table, false), scan);
   };
 
-  apply({ table, change, settled, unrecorded }: TableChange): Result {
+  apply({ table, change, timestampsAssigned, unrecorded }: TableChange): Result {
     this.checkRunning();
-    return this.applyTo(this.upToDate(table), change, 0, settled, unrecorded);
+    return this.applyTo(this.upToDate(table), change, 0, timestampsAssigned, unrecorded);
   }
 
   putLater(put: WaitingPut): void {
@@ -262,18 +262,19 @@ export class WriteStep implements AtomicStep {
   }
 
   /**
-   * Applies a change, together with what the observers of its table add. `notBefore` and `settled`: as for
+   * Applies a change, together with what the observers of its table add. `notBefore` and `timestampsAssigned`: as for
    * `Preparation.prepare`.
    */
   applyTo(
     state: TableState,
     change: TableChange['change'],
     notBefore = 0,
-    settled = false,
+    timestampsAssigned = false,
     unrecorded = false,
   ): Result {
     const observers = this.core.observers.interested(state.name, change);
-    if (observers === undefined) return this.write(state, change, notBefore, settled, unrecorded).result;
+    if (observers === undefined)
+      return this.write(state, change, notBefore, timestampsAssigned, unrecorded).result;
     if (this.depth === MAX_DEPTH) throw tooDeep(state.name);
     this.depth++;
     const write = {
@@ -282,7 +283,7 @@ export class WriteStep implements AtomicStep {
       read: (get: Get, table = state.name) => this.read(get, table),
     };
     for (const { before } of observers) this.applyAll(before?.(write));
-    const prepared = this.write(state, change, notBefore, settled, unrecorded);
+    const prepared = this.write(state, change, notBefore, timestampsAssigned, unrecorded);
     const behind = { ...write, stored: () => storedCells(prepared) };
     for (const { after } of observers) this.applyAll(after?.(behind));
     this.depth--;
@@ -299,13 +300,13 @@ export class WriteStep implements AtomicStep {
     state: TableState,
     change: TableChange['change'],
     notBefore: number,
-    settled: boolean,
+    timestampsAssigned: boolean,
     unrecorded: boolean,
   ): PreparedRow {
     const recorders = this.core.recorders.of(state.name);
     if (recorders !== undefined && !unrecorded) this.note(state, change.row, recorders);
     this.space.check(state, change);
-    const row = this.preparation.prepare(state, change, notBefore, settled);
+    const row = this.preparation.prepare(state, change, notBefore, timestampsAssigned);
     const { cells, upserts } = this;
     const cellsBefore = cells.count;
     const upsertsBefore = upserts.count;

@@ -230,8 +230,8 @@ class TransactionTable implements SyncTable {
     }
   }
 
-  private apply({ table, change, settled }: TableChange): Result {
-    return this.transaction.apply(this.transaction.writableState(table), change, 0, settled);
+  private apply({ table, change, timestampsAssigned }: TableChange): Result {
+    return this.transaction.apply(this.transaction.writableState(table), change, 0, timestampsAssigned);
   }
 
   private mutate(change: RowMutation | RowMutations, options: OperationOptions | undefined): Result {

@@ -182,10 +182,15 @@ export class StoreTransaction implements RegisteredReader {
   }
 
   /** Makes a change that only the transaction sees. @throws RowanError when it cannot be made; then nothing was changed. */
-  apply(state: TableState, change: RowMutation | RowMutations, notBefore = 0, settled = false): Result {
+  apply(
+    state: TableState,
+    change: RowMutation | RowMutations,
+    notBefore = 0,
+    timestampsAssigned = false,
+  ): Result {
     this.space.check(state, change);
-    const row = this.preparation.prepare(state, change, notBefore, settled);
-    this.writes.add(row, { state, change, notBefore, settled, madeAt: this.core.rowClock.now() });
+    const row = this.preparation.prepare(state, change, notBefore, timestampsAssigned);
+    this.writes.add(row, { state, change, notBefore, timestampsAssigned, madeAt: this.core.rowClock.now() });
     return row.result;
   }
 
@@ -223,9 +228,9 @@ export class StoreTransaction implements RegisteredReader {
         this.conflictDetails = { place: changed, written: [...this.writtenRows()] };
         throw this.setConflict(conflictAt(changed.state.name, changed.start));
       }
-      for (const { state, change, notBefore, settled, madeAt } of writes.changes) {
+      for (const { state, change, notBefore, timestampsAssigned, madeAt } of writes.changes) {
         shortenLife(change, step.time - madeAt);
-        step.applyTo(state, change, notBefore, settled);
+        step.applyTo(state, change, notBefore, timestampsAssigned);
       }
     });
     this.end(ended());
@@ -304,7 +309,7 @@ interface PrivateChange {
   readonly state: TableState;
   readonly change: RowMutation | RowMutations;
   readonly notBefore: number;
-  readonly settled: boolean;
+  readonly timestampsAssigned: boolean;
   /** The store's time when it was made, from which times to live count. */
   readonly madeAt: number;
 }

@@ -216,7 +216,7 @@ test('timestamps that are given behave as in HBase', async () => {
 });
 
 /** Every way to give a change whose times were given by the store before. */
-const settledWays: Record<string, (store: TestStore, changes: readonly TableChange[]) => Promise<unknown>> = {
+const ways: Record<string, (store: TestStore, changes: readonly TableChange[]) => Promise<unknown>> = {
   'a commit': ({ engine }, changes) => engine.table('t').commit!(() => [changes]),
   'a commit of a table that is observed': async ({ engine }, changes) => {
     const end = engine.observe('t', { after: () => undefined });
@@ -233,9 +233,9 @@ const settledWays: Record<string, (store: TestStore, changes: readonly TableChan
     engine.transaction!((tx) => tx.table('t').commit!(() => [changes])),
 };
 
-describe.each(Object.keys(settledWays))('settled changes by %s', (name) => {
+describe.each(Object.keys(ways))('changes with assigned timestamps by %s', (name) => {
   const settle = (store: TestStore, change: Delete | Put) =>
-    settledWays[name]!(store, [{ table: 't', change, settled: true }]);
+    ways[name]!(store, [{ table: 't', change, timestampsAssigned: true }]);
 
   test('a write behind them, in the millisecond of their cells, comes behind them', async () => {
     const { store, table } = await withTable();

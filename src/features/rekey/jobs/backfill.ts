@@ -185,7 +185,7 @@ class CopyWork extends PassWork {
     const change = copyOf(to, forward.cellsOf(row, to, lasting), durability);
     if (change === undefined) return;
     this.unflushed ||= durability === 'SKIP_WAL';
-    step.apply({ table: this.into, change, settled: true, unrecorded: true });
+    step.apply({ table: this.into, change, timestampsAssigned: true, unrecorded: true });
   }
 
   /**

@@ -121,7 +121,7 @@ export class Mirror {
     this.touch(mapping === this.forward ? row : (now ?? was));
     const copied = (target: Uint8Array, cells: readonly Cell[]): Additions => {
       const change = copyOf(target, mapping.cellsOf(row, target, cells));
-      return change && [this.mark({ table, change, settled: true })];
+      return change && [this.mark({ table, change, timestampsAssigned: true })];
     };
     if (was === undefined)
       return (
