@@ -4,8 +4,8 @@ import type { Where } from '../query/where.js';
 import type { Input, InsertInput, KeyedClass, KeyOf, Patch } from '../schema/entity-types.js';
 import type { EntitySchema } from '../schema/types.js';
 import { checkOptions } from '../table/checks.js';
-import type { Get } from '../table/index.js';
-import { afterWrite, type Change, type ChangeOutcome } from './change.js';
+import type { Get, OperationOptions, Result } from '../table/index.js';
+import { afterWrite, type Change, type ChangeExecutor, type ChangeOutcome } from './change.js';
 import { checkedPut, checkFilter } from './conditional.js';
 import type { ItemOutcome, ReplaceOptions, RepositoryBatchOptions, WriteOptions } from './options.js';
 import { keyText, loadRowOfKey, type RepositoryContext } from './row-access.js';
@@ -212,11 +212,10 @@ export async function runBatch(
     pending = [];
     if (indexes.length === 0) return;
     const changes = indexes.map((index) => items[index] as Change);
-    const results = options.atomic
+    const done = options.atomic
       ? await allOrNone(context, changes, options)
-      : await context.executor.runAll(changes, options);
-    for (const [at, index] of indexes.entries())
-      outcomes[index] = await outcomeAfterHooks(changes[at]!, results[at]!);
+      : await applyAll(context.executor, changes, options);
+    for (const [at, index] of indexes.entries()) outcomes[index] = done[at]!;
   };
   for (const [index, item] of items.entries()) {
     if (!('get' in item)) {
@@ -237,14 +236,36 @@ async function allOrNone(
   context: RepositoryContext,
   changes: readonly Change[],
   options: RepositoryBatchOptions,
-): Promise<ChangeOutcome[]> {
+): Promise<ItemOutcome[]> {
+  let results: Result[];
   try {
-    const results = await context.executor.runAtomic(changes, options);
-    return results.map((result) => ({ ok: true, result }));
+    results = await context.executor.runAtomic(changes, options);
   } catch (error) {
     for (const change of changes) change.onFailed?.();
     throw error;
   }
+  return afterAll(
+    changes,
+    results.map((result) => ({ ok: true, result })),
+  );
+}
+
+/** Applies each change by itself, then runs its hooks. */
+export async function applyAll(
+  executor: ChangeExecutor,
+  changes: readonly Change[],
+  options: OperationOptions | undefined,
+): Promise<ItemOutcome[]> {
+  return afterAll(changes, await executor.runAll(changes, options));
+}
+
+async function afterAll(
+  changes: readonly Change[],
+  outcomes: readonly ChangeOutcome[],
+): Promise<ItemOutcome[]> {
+  const after: ItemOutcome[] = [];
+  for (const [i, outcome] of outcomes.entries()) after.push(await outcomeAfterHooks(changes[i]!, outcome));
+  return after;
 }
 
 /** Adds the error of a hook that ran after the write: the write itself has taken effect. */
@@ -260,5 +281,13 @@ export async function outcomeAfterHooks(change: Change, outcome: ChangeOutcome):
   } catch (error) {
     if (!(error instanceof RowanError)) throw error;
     return { ok: true, value: undefined, hookError: error };
+  }
+}
+
+/** @throws the first failure, with the position of its item. `doing`: the call, for the error. */
+export function throwFirst(doing: string, outcomes: readonly ItemOutcome[]): void {
+  for (const [index, outcome] of outcomes.entries()) {
+    const error = outcome.ok ? outcome.hookError : outcome.error;
+    if (error !== undefined) throw ofItem(error, doing, index);
   }
 }

@@ -15,6 +15,7 @@ import { avroColumns } from '../schema/index.js';
 import type { EntityClass, EntitySchema } from '../schema/types.js';
 import { isList } from '../table/checks.js';
 import type { StepTable, SyncTable, Table, TableTransaction } from '../table/index.js';
+import { BulkChanges } from './bulk-changes.js';
 import {
   type ChangeExecutor,
   type Deferred,
@@ -34,7 +35,6 @@ import {
   type StepMaintainer,
 } from './index.js';
 import { RedirectingExecutor } from './remote/remote-executor.js';
-import { BulkChanges } from './row-changes.js';
 import { WriteCompiler } from './write-compiler.js';
 
 /** The tables to work on, and the parts shared by the whole database. */

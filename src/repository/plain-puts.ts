@@ -1,9 +1,16 @@
-import { ofItem, type RowanError } from '../errors.js';
+import { ofItem, type RowanError, UnsupportedError } from '../errors.js';
 import type { ColumnSchema, EntityPacking, EntitySchema } from '../schema/types.js';
 import { isPlainObject, isRecord } from '../table/checks.js';
-import { type OperationOptions, type Put, type RowMutation, takesPackedPuts } from '../table/index.js';
+import {
+  type Delete,
+  type OperationOptions,
+  type Put,
+  type RowMutation,
+  takesPackedPuts,
+} from '../table/index.js';
 import type { ChangeOutcome, Expectation } from './change.js';
 import { checkEntity, checkRequired } from './entity-input.js';
+import { Expiry } from './expiry.js';
 import {
   applyWriteOptions,
   type BulkWriteOptions,
@@ -13,6 +20,7 @@ import {
   type WriteOptions,
 } from './options.js';
 import { notFound, type RepositoryContext, rowOfKey } from './row-access.js';
+import { RowMarker } from './row-marker.js';
 
 /** Fast paths for writes of entities that consist of cells only. They make no change set, and for many entities no object for each cell. */
 
@@ -264,4 +272,50 @@ function eachItem<T>(items: readonly T[], work: (item: T) => boolean): boolean {
     throw ofItem(error, 'putMany', index);
   }
   return true;
+}
+
+// — Entities as cells, for bulk loads.
+
+/** An entity after its hooks. */
+interface PreparedPut {
+  readonly entity: Entity;
+}
+
+/**
+ * The mutations of each entity's row, for writes that bypass repositories. `prepare` runs put
+ * hooks, stamps and checks. @throws UnsupportedError where a put depends on stored cells; errors of compiling an
+ * entity.
+ */
+export async function cellChanges(
+  schema: EntitySchema,
+  prepare: (entity: unknown) => PreparedPut | Promise<PreparedPut>,
+  context: RepositoryContext,
+  entities: readonly unknown[],
+): Promise<(Put | Delete)[][]> {
+  const more = beyondCells(schema, context);
+  if (more !== undefined) {
+    throw new UnsupportedError(
+      `${schema.name} has ${more}, so that a put of it does more than write the cells of its row. Put its entities: putMany, or \`rowan entities import\`.`,
+      { details: { entity: schema.name } },
+    );
+  }
+  const rowMarker = new RowMarker(schema);
+  const changes: (Put | Delete)[][] = [];
+  for (const [index, given] of entities.entries()) {
+    try {
+      const done = prepare(given);
+      const { entity } = done instanceof Promise ? await done : done;
+      changes.push(schema.mapper.toMutations(rowMarker.revived(entity), schema.mapper.rowOf(entity)));
+    } catch (error) {
+      throw ofItem(error, 'mutationsOf', index);
+    }
+  }
+  return changes;
+}
+
+function beyondCells(schema: EntitySchema, { putsAlone, now }: RepositoryContext): string | undefined {
+  if (!putsAlone) return 'indexes, copies or summaries';
+  if (schema.versionProperty !== undefined) return 'a @Version';
+  if (Expiry.of(schema, now) !== undefined) return 'a time to live';
+  return schema.lifecycle.afterWrite === undefined ? undefined : 'hooks that follow a put';
 }

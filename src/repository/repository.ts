@@ -1,6 +1,6 @@
 /** The repository: reads and writes the entities of one class. */
 
-import { type ConflictError, InvalidArgumentError, ofItem, RowanError, UnsupportedError } from '../errors.js';
+import { InvalidArgumentError, ofItem, UnsupportedError } from '../errors.js';
 import type { Where } from '../query/index.js';
 import type {
   CheckedPrefix,
@@ -16,7 +16,16 @@ import type {
 import type { EntitySchema } from '../schema/types.js';
 import { describe, isCallable, isList, isRecord } from '../table/checks.js';
 import type { Delete, OperationOptions, Put, Result } from '../table/index.js';
-import { BatchBuilder, type CompileItem, checkBatchOptions, compileItems, runBatch } from './batch.js';
+import {
+  applyAll,
+  BatchBuilder,
+  type CompileItem,
+  checkBatchOptions,
+  compileItems,
+  runBatch,
+  throwFirst,
+} from './batch.js';
+import { BulkChanges } from './bulk-changes.js';
 import { afterWrite, type Change } from './change.js';
 import { ConditionalWrite, checkFilter } from './conditional.js';
 import { instanceOf, mutableCopy } from './entity-input.js';
@@ -38,10 +47,11 @@ import {
   timestampOf,
   type WriteOptions,
 } from './options.js';
+import { cellChanges } from './plain-puts.js';
 import { EntityReader } from './reader.js';
 import { loadRowOfKey, type RepositoryContext } from './row-access.js';
 import { changed, RowBuilder } from './row-builder.js';
-import { BulkChanges, cellChanges, isKeyConflict, upsertAll } from './row-changes.js';
+import { firstOrCreate, upsert, upsertMany } from './upsert.js';
 import { type Prepared, WriteCompiler } from './write-compiler.js';
 
 /** Rows deleted in one batch of `deletePrefix`. */
@@ -86,10 +96,7 @@ export class Repository<C extends KeyedClass> extends EntityReader<C> {
   private async putChange(entity: Input<C>, options: WriteOptions | undefined): Promise<void> {
     const done = this.compiler.prepare(entity, 'put');
     const prepared = done instanceof Promise ? await done : done;
-    await this.run(
-      this.compile(prepared, () => this.compiler.put(prepared, options)),
-      options,
-    );
+    await this.runPrepared(prepared, () => this.compiler.put(prepared, options), options);
   }
 
   /**
@@ -112,23 +119,7 @@ export class Repository<C extends KeyedClass> extends EntityReader<C> {
       for (const change of changes) change.onFailed?.();
       throw ofItem(error, 'putMany', changes.length);
     }
-    const outcomes = await context.executor.runAll(changes, options as OperationOptions | undefined);
-    let failure: unknown;
-    for (const [index, outcome] of outcomes.entries()) {
-      const change = changes[index]!;
-      if (outcome.ok) {
-        try {
-          const after = afterWrite(change);
-          if (after !== undefined) await after;
-        } catch (error) {
-          failure ??= ofItem(error, 'putMany', index);
-        }
-      } else {
-        change.onFailed?.();
-        failure ??= ofItem(outcome.error, 'putMany', index);
-      }
-    }
-    if (failure !== undefined) throw failure;
+    throwFirst('putMany', await applyAll(context.executor, changes, options as OperationOptions | undefined));
   }
 
   /**
@@ -136,7 +127,8 @@ export class Repository<C extends KeyedClass> extends EntityReader<C> {
    * write cells.
    */
   mutationsOf(entities: readonly Input<C>[]): Promise<(Put | Delete)[][]> {
-    return cellChanges(this.schema, this.compiler, this.context, entities);
+    const prepare = (entity: unknown) => this.compiler.prepare(entity, 'put');
+    return cellChanges(this.schema, prepare, this.context, entities);
   }
 
   /**
@@ -150,10 +142,7 @@ export class Repository<C extends KeyedClass> extends EntityReader<C> {
       return instanceOf(this.schema, entity as Record<string, unknown>) as EntityOf<C>;
     }
     const prepared = await this.compiler.prepare(entity, 'insert');
-    await this.run(
-      this.compile(prepared, () => this.compiler.insert(prepared, options)),
-      options,
-    );
+    await this.runPrepared(prepared, () => this.compiler.insert(prepared, options), options);
     return instanceOf(this.schema, prepared.entity) as EntityOf<C>;
   }
 
@@ -194,26 +183,11 @@ export class Repository<C extends KeyedClass> extends EntityReader<C> {
    * ```
    * @throws ConflictError when a unique index has another entity with its values, or `@DeletedAt` keeps a deleted row with this key.
    */
-  async firstOrCreate(
+  firstOrCreate(
     entity: InsertInput<C>,
     options?: WriteOptions,
   ): Promise<{ readonly entity: EntityOf<C>; readonly created: boolean }> {
-    const key = entity as unknown as KeyOf<C>;
-    const { signal, timeout, attributes } = options ?? {};
-    const reading = {
-      ...(signal && { signal }),
-      ...(timeout && { timeout }),
-      ...(attributes && { attributes }),
-    };
-    for (;;) {
-      const found = await this.get(key, reading);
-      if (found !== null) return { entity: found, created: false };
-      try {
-        return { entity: await this.insert(entity, options), created: true };
-      } catch (error) {
-        if (!isKeyConflict(error) || (await this.isSoftDeleted(key))) throw error;
-      }
-    }
+    return firstOrCreate<C>(this, entity, options);
   }
 
   /**
@@ -222,11 +196,9 @@ export class Repository<C extends KeyedClass> extends EntityReader<C> {
    * in the entity's families are deleted too.
    */
   async replace(entity: InsertInput<C>, options?: ReplaceOptions): Promise<void> {
+    const { rest } = replaceOptions(options);
     const prepared = await this.compiler.prepare(entity, 'replace');
-    await this.run(
-      this.compile(prepared, () => this.compiler.replace(prepared, options)),
-      replaceOptions(options).rest,
-    );
+    await this.runPrepared(prepared, () => this.compiler.replace(prepared, options), rest);
   }
 
   /**
@@ -254,29 +226,8 @@ export class Repository<C extends KeyedClass> extends EntityReader<C> {
    * Stores the entity if none with its key exists, otherwise applies the patch to the stored one; each in one atomic
    * step. Returns which it was. Runs the hooks of inserts, and those of updates where the entity exists.
    */
-  async upsert(
-    entity: InsertInput<C>,
-    patch: Patch<C>,
-    options?: WriteOptions,
-  ): Promise<'inserted' | 'updated'> {
-    for (;;) {
-      let conflict: ConflictError;
-      try {
-        await this.insert(entity, options);
-        return 'inserted';
-      } catch (error) {
-        if (!isKeyConflict(error)) throw error;
-        conflict = error;
-      }
-      try {
-        await this.update(entity as unknown as KeyOf<C>, patch, options);
-        return 'updated';
-      } catch (error) {
-        // Deleted in between: insert again. A soft-deleted entity would conflict each time.
-        if (!(error instanceof RowanError && error.code === 'ERR_NOT_FOUND')) throw error;
-        if (await this.isSoftDeleted(entity as unknown as KeyOf<C>)) throw conflict;
-      }
-    }
+  upsert(entity: InsertInput<C>, patch: Patch<C>, options?: WriteOptions): Promise<'inserted' | 'updated'> {
+    return upsert<C>(this, entity, patch, options);
   }
 
   /**
@@ -296,14 +247,7 @@ export class Repository<C extends KeyedClass> extends EntityReader<C> {
   ): Promise<('inserted' | 'updated')[]> {
     checkList('upsertMany', entities);
     const patchOf = isCallable(patch) ? (patch as (entity: E) => Patch<C>) : (): Patch<C> => patch;
-    return upsertAll<C, E>(
-      {
-        batch: (fill) => this.batch(fill, options),
-        isSoftDeleted: (entity) => this.isSoftDeleted(entity as unknown as KeyOf<C>),
-      },
-      entities,
-      patchOf,
-    );
+    return upsertMany<C, E>(this, entities, patchOf, options);
   }
 
   /**
@@ -319,10 +263,6 @@ export class Repository<C extends KeyedClass> extends EntityReader<C> {
       );
     }
     await this.update(key, {} as Patch<C>, options);
-  }
-
-  private async isSoftDeleted(key: KeyOf<C>): Promise<boolean> {
-    return this.schema.deletedProperty !== undefined && (await this.exists(key, { withDeleted: true }));
   }
 
   /**
@@ -508,7 +448,7 @@ export class Repository<C extends KeyedClass> extends EntityReader<C> {
     return this.outcomesOf('batch', fill, options);
   }
 
-  /** `doing`: the call, for errors of invalid items. */
+  /** `doing`: the call, for errors. */
   private async outcomesOf(
     doing: string,
     fill: (batch: BatchBuilder<C>) => BatchBuilder<C>,
@@ -531,14 +471,20 @@ export class Repository<C extends KeyedClass> extends EntityReader<C> {
     return runBatch(this.context, this.schema, await compileItems(items, doing), options);
   }
 
-  /** Compiles a change. If that fails, restores what hooks have set on the entity. */
-  private compile(prepared: Prepared, compile: () => Change): Change {
+  /** Compiles and runs a change. If it cannot be compiled, restores what hooks have set on the entity. */
+  private runPrepared(
+    prepared: Prepared,
+    compile: () => Change,
+    options: WriteOptions | undefined,
+  ): Promise<void> {
+    let change: Change;
     try {
-      return compile();
+      change = compile();
     } catch (error) {
       prepared.undo?.();
       throw error;
     }
+    return this.run(change, options);
   }
 
   private async run(change: Change, options: WriteOptions | undefined): Promise<void> {
@@ -555,12 +501,4 @@ export class Repository<C extends KeyedClass> extends EntityReader<C> {
 function checkList(doing: string, given: unknown): void {
   if (isList(given)) return;
   throw new InvalidArgumentError(`${doing} takes a list, not ${describe(given)}.`);
-}
-
-/** @throws the first failure, with the position of its item. */
-function throwFirst(doing: string, outcomes: readonly ItemOutcome[]): void {
-  for (const [index, outcome] of outcomes.entries()) {
-    const error = outcome.ok ? outcome.hookError : outcome.error;
-    if (error !== undefined) throw ofItem(error, doing, index);
-  }
 }
