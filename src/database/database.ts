@@ -54,24 +54,6 @@ import { LiveSchema } from './schema-tools.js';
 import { Wiring } from './wiring.js';
 import { previewWrite, type WriteOf, type WritePreview } from './write-preview.js';
 
-/** The time, ms, for which `close` waits for the background work of acknowledged writes. */
-const CLOSING_WAIT = 1000;
-/** The time, ms, for which `close` then waits for the end of features, whose calls a server may leave without an answer. */
-const ENDING_WAIT = 5000;
-
-/** Resolves with the work, or after so many milliseconds. */
-async function atMost(milliseconds: number, work: Promise<unknown>): Promise<void> {
-  let timer: NodeJS.Timeout | undefined;
-  const over = new Promise<void>((resolve) => {
-    timer = setTimeout(resolve, milliseconds);
-  });
-  try {
-    await Promise.race([work, over]);
-  } finally {
-    clearTimeout(timer);
-  }
-}
-
 /** An open database: entities on an engine. */
 export class Database<E extends Engine = Engine> implements AsyncDisposable {
   private readonly wiring: Wiring;
@@ -508,12 +490,8 @@ export class Database<E extends Engine = Engine> implements AsyncDisposable {
    * writes; another program, or the next opening, does the rest.
    */
   async close(): Promise<void> {
-    for (const end of this.wiring.endings.splice(0)) end();
-    // Background work of acknowledged writes may be cut off here; readers then finish it. A short wait saves them
-    // that.
     try {
-      await atMost(CLOSING_WAIT, this.wiring.contexts.rest());
-      await atMost(ENDING_WAIT, this.wiring.features.end());
+      await this.wiring.end();
     } finally {
       await this.engine.close();
     }

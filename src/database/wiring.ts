@@ -66,6 +66,24 @@ function viewedBy(engine: Engine, view: (table: Table) => Table): Engine {
   };
 }
 
+/** The time, ms, for which a closing database waits for the background work of acknowledged writes. */
+const CLOSING_WAIT = 1000;
+/** The time, ms, for which it then waits for the end of features, whose calls a server may leave without an answer. */
+const ENDING_WAIT = 5000;
+
+/** Resolves with the work, or after so many milliseconds. */
+async function atMost(milliseconds: number, work: Promise<unknown>): Promise<void> {
+  let timer: NodeJS.Timeout | undefined;
+  const over = new Promise<void>((resolve) => {
+    timer = setTimeout(resolve, milliseconds);
+  });
+  try {
+    await Promise.race([work, over]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
 /** Connects the declared entities with the tables of an engine, and with the features. */
 export class Wiring {
   readonly bound: BoundSchemas;
@@ -188,6 +206,15 @@ export class Wiring {
     if (this.handling === 'ignore') return;
     const { before, handling } = this.setup;
     await this.features.tablesOpened(this.declared.tables, before, handling === 'verify');
+  }
+
+  /** Ends all work on the engine, before it is closed. */
+  async end(): Promise<void> {
+    for (const end of this.endings.splice(0)) end();
+    // Background work of acknowledged writes may be cut off here; readers then finish it. A short wait saves them
+    // that.
+    await atMost(CLOSING_WAIT, this.contexts.rest());
+    await atMost(ENDING_WAIT, this.features.end());
   }
 
   /** The repository of an entity in another table than the declared one. */
