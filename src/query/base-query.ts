@@ -6,7 +6,6 @@ import { describe, isRecord } from '../table/checks.js';
 import { TimeRange } from '../table/index.js';
 import type { TableAccess } from './access.js';
 import type { FoundRow, FoundRows, FoundRowsOptions } from './bulk-change.js';
-import { type CursorScope, decodeCursor, encodeCursor } from './cursor.js';
 import { Deadline, TimedCursor } from './deadline.js';
 import { DEFAULT_CONCURRENCY, runPlan, type ThreadedRun } from './execute.js';
 import type { Explanation } from './explanation.js';
@@ -22,6 +21,7 @@ import {
   pageOf,
   RowStream,
 } from './page.js';
+import { type CursorScope, decodeCursor, encodeCursor } from './page-cursor.js';
 import type { BaseSpec } from './query-spec.js';
 import { countRanges, type Position, type ReadPlan } from './read-plan.js';
 import type { ReadOptions, ReadTally, Row, RowCursor } from './row.js';

@@ -13,8 +13,8 @@ import {
   type ThreadedScanner,
 } from '../table/index.js';
 import type { TableAccess } from './access.js';
-import { LimitedCursor, MergeCursor, SequenceCursor } from './cursors.js';
 import { loadTexts } from './loader.js';
+import { LimitedCursor, MergeCursor, SequenceCursor } from './range-cursors.js';
 import { type OpenRange, RangeSource } from './range-source.js';
 import {
   applyScanHints,

@@ -2,8 +2,8 @@ import { InvalidArgumentError, QueryError, RowanError, throwIfAborted } from '..
 import type { EntityOf } from '../schema/entity-types.js';
 import type { EntityClass } from '../schema/types.js';
 import { describe, isRecord } from '../table/checks.js';
-import { type CursorScope, encodeCursor } from './cursor.js';
 import type { RowLoader } from './loader.js';
+import { type CursorScope, encodeCursor } from './page-cursor.js';
 import type { RowCursor } from './row.js';
 import { checkNames } from './slice.js';
 
