@@ -190,7 +190,12 @@ export class Database<E extends Engine = Engine> implements AsyncDisposable {
   transaction<T>(run: (tx: Transaction) => Promise<T>, options?: TransactionOptions): Promise<T> {
     const { features, source } = this.wiring;
     return features.outbox.kickAfter(
-      runTransaction(this.engine, (tables) => new Transaction(source, tables), run, options),
+      runTransaction(
+        this.engine,
+        (tables, deferred) => new Transaction(source, tables, deferred),
+        run,
+        options,
+      ),
     );
   }
 

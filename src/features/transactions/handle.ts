@@ -23,15 +23,15 @@ import type { Engine, Table, TableTransaction, TransactionOptions } from '../../
  * The argument of the function given to `db.transaction`: repositories and queries that see one snapshot of the
  * database and the transaction's own writes. Unusable once the function has ended (`ERR_TRANSACTION_ENDED`).
  */
-export class Transaction implements Deferred {
+export class Transaction {
   private readonly schemas = new Map<EntityClass, EntitySchema>();
   private readonly contexts: Contexts;
-  private readonly endings: Ending[] = [];
 
   /** Made by `Database.transaction`. */
   constructor(
     private readonly source: SharedSource,
     private readonly tables: TableTransaction,
+    deferred: Deferred,
   ) {
     this.contexts = new Contexts({
       table: (name) => tables.table(name),
@@ -50,7 +50,7 @@ export class Transaction implements Deferred {
       writtenRow: (schema) => source.writtenRow(source.schemaOf(schema.target)),
       onRestart: (changes) => source.onRestart(changes),
       transaction: tables,
-      deferred: this,
+      deferred,
     });
   }
 
@@ -99,38 +99,6 @@ export class Transaction implements Deferred {
       'ERR_TRANSACTION_ENDED',
       'A transaction cannot begin inside another. Pass tx to the function that should take part in this one.',
     );
-  }
-
-  /** Registers work for the end of the transaction. Called by writes of its repositories. */
-  add(ending: Ending): void {
-    this.endings.push(ending);
-  }
-
-  /** After a failure: restores the caller's objects, the last write first. */
-  rollback(): void {
-    for (const { undo } of this.endings.reverse()) undo?.();
-    this.endings.length = 0;
-  }
-
-  /** Resolves when the work that follows completed writes has ended: it is part of the transaction. */
-  rest(): Promise<void> {
-    return this.contexts.rest();
-  }
-
-  /**
-   * After the commit: runs the hooks of its writes, in order. @throws RowanError `ERR_HOOK` for the first that
-   * throws.
-   */
-  async runHooks(): Promise<void> {
-    let failure: unknown;
-    for (const ending of this.endings) {
-      try {
-        await runEnding(ending);
-      } catch (error) {
-        failure ??= error;
-      }
-    }
-    if (failure !== undefined) throw failure;
   }
 
   private schemaOf(target: EntityClass): EntitySchema {
@@ -186,12 +154,43 @@ class LookedUpDictionary implements KeyDictionary {
   }
 }
 
+/** The work of a transaction's writes that waits for its end. */
+class Endings implements Deferred {
+  private readonly all: Ending[] = [];
+
+  add(ending: Ending): void {
+    this.all.push(ending);
+  }
+
+  /** After a failure: restores the caller's objects, the last write first. */
+  undo(): void {
+    for (const { undo } of this.all.reverse()) undo?.();
+    this.all.length = 0;
+  }
+
+  /**
+   * After the commit: runs the hooks of its writes, in order. @throws RowanError `ERR_HOOK` for the first that
+   * throws.
+   */
+  async run(): Promise<void> {
+    let failure: unknown;
+    for (const ending of this.all) {
+      try {
+        await runEnding(ending);
+      } catch (error) {
+        failure ??= error;
+      }
+    }
+    if (failure !== undefined) throw failure;
+  }
+}
+
 /**
  * Runs `run` in engine transactions until one is committed. Restores the caller's objects after each failed attempt.
  */
 export async function runTransaction<T>(
   engine: Engine,
-  begin: (tables: TableTransaction) => Transaction,
+  begin: (tables: TableTransaction, deferred: Deferred) => Transaction,
   run: (tx: Transaction) => Promise<T>,
   options: TransactionOptions | undefined,
 ): Promise<T> {
@@ -203,20 +202,22 @@ export async function runTransaction<T>(
   if (typeof run !== 'function') {
     throw new InvalidArgumentError(`transaction takes a function, async (tx) => …, not ${describe(run)}.`);
   }
-  let current: Transaction | undefined;
+  let endings: Endings | undefined;
   let answer: T;
   try {
     answer = await engine.transaction(async (tables) => {
-      current?.rollback();
-      current = begin(tables);
-      const answer = await run(current);
-      await current.rest();
+      endings?.undo();
+      endings = new Endings();
+      const tx = begin(tables, endings);
+      const answer = await run(tx);
+      // The work that follows completed writes is part of the transaction.
+      await tx['contexts'].rest();
       return answer;
     }, options);
   } catch (error) {
-    current?.rollback();
+    endings?.undo();
     throw error;
   }
-  await current?.runHooks();
+  await endings?.run();
   return answer;
 }
