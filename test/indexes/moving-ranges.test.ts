@@ -10,7 +10,7 @@ import { type EmbeddedEngine, openEmbedded } from '../../src/store/engine.js';
 import { MemoryFileSystem, settableClock } from '../../src/testing/index.js';
 import { scaled } from '../proof/scale.js';
 import { schemaOf } from '../proof/stepless.js';
-import { fill, Job, type Jobs, move } from './moving.js';
+import { CODES, fill, Job, type Jobs, move } from './moving.js';
 
 const engines: EmbeddedEngine[] = [];
 
@@ -55,7 +55,6 @@ const READINGS: Readonly<Record<string, (jobs: Jobs) => Reading>> = {
   'by tags': (jobs) => jobs.by('byTag').find({ tags: { in: ['t0', 't1', 't2', 't3', 't4'] } }),
 };
 
-const CODES = [5, 10, 15, 20, 25, 30, 35, 40, 45, 90].map((at) => `c${at}`);
 const IDS = ['moves', 's10', 's20', 's30', 's40', 's90'];
 
 /** What happens to the files of a table while a query is read. */

@@ -7,7 +7,15 @@ import { afterAll, expect, test } from 'vitest';
 import { Database } from '../../src/database.js';
 import { ReturnedRows } from '../../src/features/indexes/query/lookup-cursor.js';
 import { type EmbeddedEngine, openEmbedded } from '../../src/store/engine.js';
-import type { Engine, ResultScanner, Table as Rows, Scan } from '../../src/table/index.js';
+import type {
+  Engine,
+  Get,
+  OperationOptions,
+  Result,
+  ResultScanner,
+  Table as Rows,
+  Scan,
+} from '../../src/table/index.js';
 import { MemoryFileSystem } from '../../src/testing/index.js';
 import { record } from '../proof/evidence.js';
 import { scaled } from '../proof/scale.js';
@@ -112,6 +120,16 @@ function taking(engine: Engine, turns: () => Turns, who: Who, regionRows: number
     new Proxy(of, {
       get: (target, name) => {
         if (name === 'scan') return (scan: Scan) => new Regions(target, scan, turns(), who, regionRows);
+        // Gets of several regions are of several moments, too.
+        if (name === 'getAll')
+          return async (gets: readonly Get[], options?: OperationOptions): Promise<Result[]> => {
+            const found: Result[] = [];
+            for (let i = 0; i < gets.length; i += regionRows) {
+              const some = gets.slice(i, i + regionRows);
+              found.push(...(await turns().run(who, () => target.getAll(some, options))));
+            }
+            return found;
+          };
         const value: unknown = Reflect.get(target, name, target);
         if (typeof value !== 'function') return value;
         return (...args: unknown[]) =>
@@ -229,34 +247,42 @@ async function moveWhole(jobs: Jobs, at: number): Promise<void> {
 
 let interleavings = 0;
 
-test.each(Object.keys(FORMS))('%s gives each row once, whatever a writer moves meanwhile', async (name) => {
-  for (const [from, ...to] of MOVES) {
-    const { reader, writer, verify } = await stage(2);
-    turns = free;
-    await fill(writer, from);
-    // How many calls each takes, alone.
-    turns = new Turns([]);
-    await FORMS[name]!(reader, 'alone');
-    const reads = turns.calls.reader;
-    turns = new Turns([]);
-    for (const at of [...to, from]) await moveWhole(writer, at);
-    const writes = turns.calls.writer;
-    for (const schedule of schedules(reads, Math.ceil((writes * to.length) / (to.length + 1)))) {
-      const own = new Turns(schedule);
-      turns = own;
-      const say = `${from} to ${to.join(', ')}: ${schedule.map((who) => who[0]).join('')}`;
-      const writing = (async () => {
-        for (const at of to) await moveWhole(writer, at);
-      })().finally(() => own.end('writer'));
-      const reading = FORMS[name]!(reader, say).finally(() => own.end('reader'));
-      await Promise.all([writing, reading]);
-      interleavings++;
+/** Rows of one moment; 100: a query sees one moment of an index, and rows of later ones. */
+const CASES = Object.keys(FORMS).flatMap((name) =>
+  (name === 'all of a list' ? [2, 100] : [2]).map((regionRows) => [name, regionRows] as const),
+);
+
+test.each(CASES)(
+  '%s gives each row once, whatever a writer moves meanwhile, %i rows at a moment',
+  async (name, regionRows) => {
+    for (const [from, ...to] of MOVES) {
+      const { reader, writer, verify } = await stage(regionRows);
       turns = free;
-      await move(writer, from);
+      await fill(writer, from);
+      // How many calls each takes, alone.
+      turns = new Turns([]);
+      await FORMS[name]!(reader, 'alone');
+      const reads = turns.calls.reader;
+      turns = new Turns([]);
+      for (const at of [...to, from]) await moveWhole(writer, at);
+      const writes = turns.calls.writer;
+      for (const schedule of schedules(reads, Math.ceil((writes * to.length) / (to.length + 1)))) {
+        const own = new Turns(schedule);
+        turns = own;
+        const say = `${from} to ${to.join(', ')}: ${schedule.map((who) => who[0]).join('')}`;
+        const writing = (async () => {
+          for (const at of to) await moveWhole(writer, at);
+        })().finally(() => own.end('writer'));
+        const reading = FORMS[name]!(reader, say).finally(() => own.end('reader'));
+        await Promise.all([writing, reading]);
+        interleavings++;
+        turns = free;
+        await move(writer, from);
+      }
+      await verify();
     }
-    await verify();
-  }
-});
+  },
+);
 
 test('what was given is remembered up to a bound, the newest longest', () => {
   const given = new ReturnedRows(100);

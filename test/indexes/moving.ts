@@ -43,22 +43,27 @@ export async function fill(jobs: Jobs, at: number): Promise<void> {
       state: place > 20 ? 'b' : 'a',
       at: place,
       note: 'n',
-      code: `c${place}`,
+      code: codeOf(place),
       tags: ['t1', 't3'],
     })),
-    { id: 'moves', state: at > 25 ? 'b' : 'a', at, note: 'n', code: `c${at}`, tags: [`t${at % 5}`, 't2'] },
+    { id: 'moves', state: at > 25 ? 'b' : 'a', at, note: 'n', code: codeOf(at), tags: tagsAt(at) },
   ]);
 }
 
+/** In the order of the places. */
+function codeOf(at: number): string {
+  return `c${100 + at}`;
+}
+
+/** The tags of the row that moves: none of them stays. */
+const tagsAt = (at: number): string[] => (at > 25 ? ['t0'] : ['t3', 't4']);
+
 export const move = (jobs: Jobs, at: number) =>
-  jobs.update(
-    { id: 'moves' },
-    { state: at > 25 ? 'b' : 'a', at, code: `c${at}`, tags: [`t${at % 5}`, 't2'] },
-  );
+  jobs.update({ id: 'moves' }, { state: at > 25 ? 'b' : 'a', at, code: codeOf(at), tags: tagsAt(at) });
 
 const IDS = ['moves', 's10', 's20', 's30', 's40', 's90'];
 const BOTH = ['a', 'b'];
-const CODES = [5, 10, 15, 20, 25, 30, 35, 40, 45, 90].map((at) => `c${at}`);
+export const CODES: readonly string[] = [5, 10, 15, 20, 25, 30, 35, 40, 45, 90].map(codeOf);
 
 type Found = readonly Readonly<Partial<Job>>[];
 
