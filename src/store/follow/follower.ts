@@ -93,6 +93,8 @@ export class Follower implements ReadCore {
   readonly lifecycle = new Lifecycle();
   private readonly refreshes = new SerialQueue();
   private readonly fileSystem: FileSystem;
+  /** Whether a process that writes can be asked. If not, it may write beside this reader unnoticed. */
+  private readonly canAsk: boolean;
   private readonly environment: StoreEnvironment;
   private readonly files: FileHandleCache;
   private readonly cache: BlockCache;
@@ -115,6 +117,7 @@ export class Follower implements ReadCore {
     private readonly refreshEvery: number | undefined,
   ) {
     this.settings = storeSettings({ ...options, background: 'inline', automatic: false });
+    this.canAsk = files.call !== undefined;
     this.fileSystem = withEncryption(files.hold?.(directory) ?? files, options.encryption);
     this.environment = new StoreEnvironment(directory, this.fileSystem, this.settings);
     // Every file stays open: the writer process may unlink it, and an open descriptor can still be read.
@@ -298,7 +301,8 @@ export class Follower implements ReadCore {
     const { fileSystem, directory } = this;
     const { manifest } = readCurrent(fileSystem, directory);
     const fingerprint = this.lengths(manifest, this.known?.state);
-    if (this.known?.fingerprint === fingerprint) {
+    // A writer that cannot be asked fills space that its log has in advance: lengths do not show it.
+    if (this.canAsk && this.known?.fingerprint === fingerprint) {
       this.show({ ...this.shown, time });
       return;
     }

@@ -18,6 +18,7 @@ import {
   Scan,
   tableDescriptor,
 } from '../../../src/table/index.js';
+import { MemoryFileSystem } from '../../../src/testing/index.js';
 import { seededRandom } from '../../crash/seeded-random.js';
 import { scaled } from '../../proof/scale.js';
 import { contents, createTable, put, readValue, withFolder } from '../engine/support.js';
@@ -138,6 +139,21 @@ function logOf(folder: string): string {
     .filter((name) => name.endsWith('.wal'))
     .at(-1)!;
 }
+
+test('each look shows what is new also where no writer can be asked, as on a disk in memory', async () => {
+  const fileSystem = new MemoryFileSystem();
+  const settings = { ...OPTIONS, fileSystem, walSegmentSize: 6000, walPreparedSize: 2048 };
+  const writer = await openEmbedded('/memory', settings);
+  const table = await createTable(writer);
+  const reader = await openReadOnly('/memory', { fileSystem });
+  for (let i = 0; i < 150; i++) {
+    await table.put(put(`row ${i}`, 'x'.repeat(20)));
+    await reader.refresh();
+    expect(await everything(reader), `${i}`).toEqual(await everything(writer));
+  }
+  await reader.close();
+  await writer.close();
+});
 
 test('a scan that is open reads its moment to the end, and its files stay until it is closed', () =>
   withFolder(async (folder) => {
