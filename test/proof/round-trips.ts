@@ -22,8 +22,8 @@ const REQUESTS = [
 ];
 /**
  * The number of turns of the event loop (with a timer of a millisecond) without a new request, after which the
- * waiting requests are sent. It does not depend on the speed of the machine: pauses of the program are timers of the
- * same loop, and end before this many turns.
+ * waiting requests are sent. It does not depend on the speed of the machine: short pauses of the program are timers of the
+ * same loop, and end before this many turns. Longer ones (of work that gathers) are measured by {@link RoundTrips.run}'s clock.
  */
 const QUIET = 12;
 
@@ -34,6 +34,8 @@ export class RoundTrips {
   /** Requests that went out and are not answered. */
   private unanswered = 0;
   private turns = 0;
+  /** All turns so far in which the program had every answer. */
+  private allTurns = 0;
 
   constructor(engine: Engine) {
     this.engine = new Proxy(engine, {
@@ -105,13 +107,23 @@ export class RoundTrips {
     return rounds;
   }
 
-  /** Runs `work`, and its follow-up work, in rounds. */
+  /**
+   * Runs `work`, and its follow-up work, in rounds. Meanwhile `performance.now()` goes on by a millisecond with each turn in which the
+   * program has every answer: what waits for further rows gathers the same ones, however long turns and answers take.
+   */
   async run(work: () => Promise<unknown>): Promise<void> {
-    const ended = this.begin(work);
-    do await this.rest();
-    while (this.release() || !ended.isEnded);
-    this.isCounting = false;
-    await ended.work;
+    const { now } = performance;
+    const begun = now.call(performance) - this.allTurns;
+    performance.now = () => begun + this.allTurns;
+    try {
+      const ended = this.begin(work);
+      do await this.rest();
+      while (this.release() || !ended.isEnded);
+      this.isCounting = false;
+      await ended.work;
+    } finally {
+      performance.now = now;
+    }
   }
 
   private begin(run: () => Promise<unknown>): { isEnded: boolean; readonly work: Promise<unknown> } {
@@ -128,7 +140,9 @@ export class RoundTrips {
   private async rest(isOver = (): boolean => false): Promise<void> {
     for (this.turns = 0; this.turns < QUIET && !isOver(); ) {
       await sleep(1);
-      if (this.unanswered === 0) this.turns++;
+      if (this.unanswered > 0) continue;
+      this.turns++;
+      this.allTurns++;
     }
   }
 
