@@ -1,7 +1,7 @@
 import { defineConfig } from 'vitest/config';
 import { BaseSequencer, type TestSpecification } from 'vitest/node';
 import { LEFT_OUT, testsLeftOut } from './test/hbase/server/left-out.js';
-import { BUILT_BY_NODE, built, reportersOf } from './vitest.shared.js';
+import { BUILT_BY_NODE, built, ON_ENGINES, reportersOf } from './vitest.shared.js';
 
 const escaped = testsLeftOut().map((name) => name.replace(/[.*+?^${}()|[\]\\]/g, '\\$&'));
 
@@ -45,19 +45,16 @@ export default defineConfig({
     server: BUILT_BY_NODE,
     include: [
       'test/hbase/**/*.test.ts',
-      // Suites of both engines.
-      'test/decorators/on-the-engine.test.ts',
-      'test/indexes/indexes.test.ts',
-      'test/indexes/model.test.ts',
-      'test/query/entity-query.test.ts',
+      ...ON_ENGINES,
       'test/query/downsample.test.ts',
-      'test/query/key-ranges.test.ts',
       'test/query/related-tests.test.ts',
-      'test/repository/*.test.ts',
     ],
     ...(process.env['ROWAN_HBASE'] === 'served' ? SERVED : {}),
     globalSetup: ['test/proof/fresh-build.ts', 'test/hbase/global-setup.ts'],
+    setupFiles: ['test/proof/setup.ts'],
     pool: 'forks',
+    // Modules are loaded once for each worker, as `npm test` has it.
+    isolate: false,
     // They mostly wait for HBase, each worker for one of its own; the chaos suites start theirs beside it.
     maxWorkers: process.env['ROWAN_HBASE'] === undefined ? 3 : 1,
     sequence: { sequencer: LongestFirst },

@@ -24,6 +24,27 @@ export const built: Plugin = {
 
 export const BUILT_BY_NODE = { deps: { external: [/\/build\/(src|decorators|test)\//] } };
 
+/** Suites whose databases are on the engine of the run: embedded, HBase or Bigtable (`test/query/test-database.ts`). */
+export const ON_ENGINES: string[] = [
+  'decorators/on-the-engine',
+  'indexes/indexes',
+  'indexes/model',
+  'query/entity-query',
+  'query/key-ranges',
+  'repository/avro',
+  'repository/bulk-changes',
+  'repository/collection-deletes',
+  'repository/concurrent-writes',
+  'repository/dictionaries',
+  'repository/everyday',
+  'repository/markers',
+  'repository/plain',
+  'repository/properties',
+  'repository/repository',
+  'repository/soft-delete',
+  'repository/writes',
+].map((name) => `test/${name}.test.ts`);
+
 /** Reporters of every vitest run: what a person reads, and a report in ROWAN_REPORTS for the sum at the end of `.ci/run`. */
 export function reportersOf(suite: string): (string | [string, { outputFile: string }])[] {
   const folder = process.env['ROWAN_REPORTS'];

@@ -84,7 +84,13 @@ logger.zookeeper.name = org.apache.zookeeper
 logger.zookeeper.level = error
 `;
 
-/** Writes `hbase-site.xml` and the logging set-up into the instance's `conf/`. */
+/**
+ * No MBeans: whenever a region is opened or closed, HBase registers those of all regions and tables anew, reading every figure
+ * (`JmxCacheBuster`), which takes most of a server's time once tests have made some hundred tables.
+ */
+const METRICS = '*.source.start_mbeans=false\n';
+
+/** Writes `hbase-site.xml`, the set-up of logging and the one of metrics into the instance's `conf/`. */
 export async function writeConfiguration(
   layout: InstanceLayout,
   settings: Readonly<Record<string, string>>,
@@ -95,6 +101,7 @@ export async function writeConfiguration(
   await writeFile(join(layout.conf, 'core-site.xml'), configurationOf(hadoop));
   await writeFile(join(layout.conf, 'hbase-site.xml'), configurationOf(Object.entries(settings)));
   await writeFile(join(layout.conf, 'log4j2.properties'), LOGGING);
+  await writeFile(join(layout.conf, 'hadoop-metrics2-hbase.properties'), METRICS);
 }
 
 function configurationOf(settings: readonly (readonly [string, string])[]): string {
