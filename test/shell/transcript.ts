@@ -33,7 +33,8 @@ export function stepsOf(transcript: string, script: string): Step[] {
       at = each.end;
       rest = rest.slice(1);
     }
-    let output = transcript.slice(at, next?.at);
+    // A line of a log may stand before the statement that the shell repeats.
+    let output = withoutNoise(transcript.slice(at, next?.at));
     for (const line of rest) {
       if (!output.startsWith(line)) break;
       output = output.slice(line.length).replace(/^\n/, '');
@@ -48,11 +49,7 @@ export function stepsOf(transcript: string, script: string): Step[] {
  * of a 2.6 server have: both are left out. So is READONLY where it says what holds without it.
  */
 function normalized(output: string): string {
-  return output
-    .replace(/Took \d+\.\d+ seconds\n?/g, 'Took TIME\n')
-    .split('\n')
-    .filter((line) => !NOISE.test(line))
-    .join('\n')
+  return withoutNoise(output.replace(/Took \d+\.\d+ seconds\n?/g, 'Took TIME\n'))
     .replace(/timestamp=20[2-9]\d-\d\d-\d\dT[\d:.]+/g, 'timestamp=NOW')
     .replace(/(does not exist in region) .*/g, '$1')
     .replace(/\b\d{13}\.[0-9a-f]{32}\./g, 'REGION.')
@@ -72,3 +69,10 @@ function normalized(output: string): string {
 
 const NOISE =
   /^\tat |^\t\.\.\. \d+ more|^EXIT \d|^\d{4}-\d\d-\d\dT[\d:,]+ (?:INFO|WARN)|^(?:Caused by: )?(?:java|org\.apache)\.[\w.$]+(?:Exception|Error)\b|^=> .*#<Java::/;
+
+function withoutNoise(output: string): string {
+  return output
+    .split('\n')
+    .filter((line) => !NOISE.test(line))
+    .join('\n');
+}
