@@ -1,7 +1,8 @@
 /** What feeds tell, where they begin and go on, and how they end. */
 
 import { expect, test } from 'vitest';
-import { Entity, part, RowKey } from '../../decorators/index.js';
+import { defineEntity, defineTable, Entity, part, RowKey, salt } from '../../decorators/index.js';
+import { text } from '../../src/codec/index.js';
 import { Database } from '../../src/database.js';
 import { RowanError } from '../../src/errors.js';
 import type { ChangeCommit, ChangeFeed, KeyedClass } from '../../src/index.js';
@@ -229,7 +230,16 @@ test('positions of another store, and hostile ones, are refused', async () => {
   await expect(take(db.watch(Order, {}, { from: far!.position }), 1)).rejects.toMatchObject(gone);
   for (let i = 0; i < 9; i++) await db.repository(Note).put({ shop: 'a', no: '1', status: `${i}` });
   await expect(take(db.watch(Order, {}, { from: far!.position }), 1)).rejects.toMatchObject(gone);
-  for (const from of ['', 'x', 'MS4x', 5, null, {}, Buffer.from('1.-1.0.0.0').toString('base64url')])
+  for (const from of [
+    '',
+    'x',
+    'MS4x',
+    5,
+    null,
+    {},
+    Buffer.from('1.-1.0.0.0').toString('base64url'),
+    Buffer.from('2.1.0.0.0').toString('base64url'),
+  ])
     expect(() => db.watch(Order, {}, { from: from as never })).toThrow(/from is/);
   expect(() => db.watch(Order, {}, { since: 1 } as never)).toThrow(/no option "since"/);
   expect(() => db.watch(Note)).toThrow(/are not recorded/);
@@ -237,6 +247,73 @@ test('positions of another store, and hostile ones, are refused', async () => {
   expect(() => db.watch({} as never)).toThrow(RowanError);
   expect(() => db.watch(Order, null as never)).toThrow(/key conditions/);
   expect(() => db.watch(Order, {}, { signal: 1 } as never)).toThrow(RowanError);
+});
+
+test('a position behind the changes of others is known by the newest change that was read', async () => {
+  await using db = await open();
+  const orders = db.repository(Order);
+  const feed = db.watch(Order);
+  const commits = feed[Symbol.asyncIterator]();
+  await orders.put({ shop: 'a', no: '1' });
+  await commits.next();
+  await db.repository(Parcel).put({ shop: 'a', no: '1' });
+  const read = feed.position;
+  const waiting = commits.next();
+  while (feed.position === read) await new Promise((resolve) => setImmediate(resolve));
+  const { position } = feed;
+  await feed.close();
+  await waiting;
+  await orders.put({ shop: 'a', no: '2' });
+  const rest = async (from: string) => told(await take(db.watch(Order, {}, { from }), 1)).flat();
+  expect(await rest(position)).toEqual(['Order a/2 insert ->-']);
+  // The store as a backup restored it, an hour later, and then more was written to it.
+  await using restored = await open(new MemoryFileSystem(), settableClock(4_000_000));
+  for (let i = 0; i < 9; i++) await restored.repository(Order).put({ shop: 'a', no: `${i}` });
+  await expect(take(restored.watch(Order, {}, { from: position }), 1)).rejects.toMatchObject({
+    code: 'ERR_POSITION_GONE',
+  });
+  // Positions of version 1 are still taken: "1.commit.entry.kept.time", here of the first commit and of one that no entry is known of.
+  const [version, commit, seen, entry, kept, time] = Buffer.from(position, 'base64url').toString().split('.');
+  expect([version, commit !== seen]).toEqual(['2', true]);
+  const old = (...numbers: readonly (string | undefined)[]) =>
+    Buffer.from(['1', ...numbers].join('.')).toString('base64url');
+  expect(await rest(old(seen, entry, kept, time))).toEqual(['Order a/2 insert ->-']);
+  expect(await rest(old(commit, '0', '0', time))).toEqual(['Order a/2 insert ->-']);
+  const wrong = take(db.watch(Order, {}, { from: old(seen, time!.slice(1), kept, time) }), 1);
+  await expect(wrong).rejects.toMatchObject({ code: 'ERR_POSITION_GONE' });
+});
+
+test('where a feed ends at a change of keys, its position is of that time: what expired since is not passed over', async () => {
+  const table = (name: string) => defineTable({ name, families: { d: {} } });
+  const changes = { keep: 3_600_000 };
+  const Plain = defineEntity({
+    name: 'Plain',
+    table: table('plain'),
+    key: [part('id')],
+    changes,
+    columns: (c) => ({ a: c.column('d:a', text) }),
+  });
+  const Salted = defineEntity({
+    name: 'Salted',
+    table: table('salted'),
+    key: [salt(4), part('id')],
+    changes,
+    columns: (c) => ({ a: c.column('d:a', text) }),
+  });
+  const clock = settableClock(1_000_000);
+  await using db = await openMemory({ entities: [Plain, Salted], clock });
+  await db.repository(Plain).put({ id: 'a', a: 'x' });
+  const { position } = db.watch(Plain);
+  for (const stage of ['run', 'cutOver', 'cleanup'] as const) await db.rekey(Plain, Salted)[stage]();
+  await db.repository(Salted).put({ id: 'b', a: 'x' });
+  clock.advance(3_599_999);
+  const feed = db.watch(Plain, {}, { from: position });
+  await expect(take(feed, 1)).rejects.toMatchObject({ code: 'ERR_FEED_ENDED' });
+  const next = () => take(db.watch(Salted, {}, { from: feed.position }), 1);
+  expect((await next())[0]!.changes).toMatchObject([{ key: { id: 'b' } }]);
+  clock.advance(2);
+  await db.repository(Salted).put({ id: 'c', a: 'x' });
+  await expect(next()).rejects.toMatchObject({ code: 'ERR_POSITION_GONE' });
 });
 
 test('a feed that waits is ended by close, by a signal and with the database', async () => {

@@ -86,10 +86,10 @@ export class CommitReader implements CommitSource {
   }
 
   async check(position: string): Promise<void> {
-    const { commit, entry, kept } = parsePosition(position);
+    const { commit, seen, entry, kept } = parsePosition(position);
     if (commit > this.commits.last) throw undone();
-    if (entry === 0 || entry + kept <= this.engine.now()) return;
-    const found = await this.engine.table(CHANGES_TABLE).get(new Get(commitRow(commit)));
+    if (seen === 0 || entry + kept <= this.engine.now()) return;
+    const found = await this.engine.table(CHANGES_TABLE).get(new Get(commitRow(seen)));
     if (timeOf(found) !== entry) throw undone();
   }
 
@@ -125,18 +125,18 @@ export class CommitReader implements CommitSource {
     if (limit !== undefined) {
       const delivered = commits.filter((one) => parsePosition(one.position).commit <= limit.at.commit);
       if (delivered.length < commits.length || (commits.length < PAGE && bytes < PAGE_BYTES)) {
-        const after = { ...NOTHING_READ, commit: Math.max(from.commit, limit.at.commit), time: now };
-        return { commits: delivered, position: positionText(after), more: false, ended: feedEnded(limit) };
+        const read = delivered.length === 0 ? from : parsePosition(delivered.at(-1)!.position);
+        // The feed of the other entity has not been read, so the log does not end here.
+        const { commit, time } = read.commit < limit.at.commit ? limit.at : read;
+        const position = positionText({ ...read, commit, time });
+        return { commits: delivered, position, more: false, ended: feedEnded(limit) };
       }
     }
     this.isOldest = false;
     const more = commits.length === PAGE || bytes >= PAGE_BYTES;
-    const end =
-      newest === undefined || (!more && newest.commit < last)
-        ? { ...NOTHING_READ, commit: Math.max(last, from.commit), time: now }
-        : more
-          ? newest
-          : { ...newest, time: Math.max(now, newest.time) };
+    const read = newest ?? from;
+    const time = newest === undefined ? now : Math.max(now, newest.time);
+    const end = more ? read : { ...read, commit: Math.max(last, read.commit), time };
     return { commits, position: positionText(end), more };
   }
 
@@ -146,7 +146,8 @@ export class CommitReader implements CommitSource {
 
   private positionOf(result: Result): Position {
     const time = timeOf(result);
-    return { commit: commitNumber(result.row), entry: time, kept: this.kept, time };
+    const commit = commitNumber(result.row);
+    return { commit, seen: commit, entry: time, kept: this.kept, time };
   }
 }
 
@@ -155,7 +156,7 @@ export function nowPosition(engine: Engine, commits: Commits): string {
   return positionText({ ...NOTHING_READ, commit: commits.last, time: engine.now() });
 }
 
-const NOTHING_READ: Position = Object.freeze({ commit: 0, entry: 0, kept: 0, time: 0 });
+const NOTHING_READ: Position = Object.freeze({ commit: 0, seen: 0, entry: 0, kept: 0, time: 0 });
 
 function timeOf({ cells }: Result): number {
   return cells[0]?.timestamp ?? 0;

@@ -5,11 +5,16 @@ import type { EntitySchema } from '../../schema/types.js';
 import { describe } from '../../table/checks.js';
 import type { KeyChange } from '../feature.js';
 
-/** A feed's position on the embedded engine. As text: `1.commit.entry.kept.time`, in base 36, then base64url. */
+/**
+ * A feed's position on the embedded engine. As text: `2.commit.seen.entry.kept.time`, in base 36, then base64url. Version 1 has no `seen`:
+ * its entry is that of `commit`.
+ */
 export interface Position {
   /** Every commit up to this number has been read. */
   readonly commit: number;
-  /** The time of the entry with that number. 0: there is none. */
+  /** The newest commit of which an entry has been read: by it a store is told from another one. 0: there is none. */
+  readonly seen: number;
+  /** The time of that entry. */
   readonly entry: number;
   /** The shortest time, ms, for which that entry is kept. */
   readonly kept: number;
@@ -17,18 +22,30 @@ export interface Position {
   readonly time: number;
 }
 
-export function positionText({ commit, entry, kept, time }: Position): string {
-  const numbers = [1, commit, entry, kept, time].map((number) => number.toString(36));
-  return Buffer.from(numbers.join('.')).toString('base64url');
+export function positionText({ commit, seen, entry, kept, time }: Position): string {
+  return textOf([2, commit, seen, entry, kept, time]);
+}
+
+function textOf(numbers: readonly number[]): string {
+  return Buffer.from(numbers.map((number) => number.toString(36)).join('.')).toString('base64url');
 }
 
 /** @throws InvalidArgumentError on a value that no feed has returned. */
 export function parsePosition(text: unknown): Position {
   const decoded = typeof text === 'string' ? Buffer.from(text, 'base64url').toString('latin1') : '';
-  const [, ...numbers] = /^1\.([0-9a-z]+)\.([0-9a-z]+)\.([0-9a-z]+)\.([0-9a-z]+)$/.exec(decoded) ?? [];
-  const [commit, entry, kept, time] = numbers.map((number) => Number.parseInt(number, 36));
-  const position = { commit: commit!, entry: entry!, kept: kept!, time: time! };
-  if (Object.values(position).every(Number.isSafeInteger) && positionText(position) === text) return position;
+  const numbers = /^(?:1(?:\.[0-9a-z]+){4}|2(?:\.[0-9a-z]+){5})$/.test(decoded)
+    ? decoded.split('.').map((digits) => Number.parseInt(digits, 36))
+    : [];
+  if (numbers.length > 0 && numbers.every(Number.isSafeInteger) && textOf(numbers) === text) {
+    const [version, commit, ...rest] = numbers as [number, number, ...number[]];
+    const [seen, entry, kept, time] = (version === 1 ? [rest[0] === 0 ? 0 : commit, ...rest] : rest) as [
+      number,
+      number,
+      number,
+      number,
+    ];
+    return { commit, seen, entry, kept, time };
+  }
   throw new InvalidArgumentError(
     `watch: from is ${describe(text)}. Give the position of a commit or of a feed, or 'start'.`,
   );
