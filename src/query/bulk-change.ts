@@ -2,7 +2,7 @@
 
 import { InvalidArgumentError, QueryError, throwIfAborted, UnsupportedError } from '../errors.js';
 import type { ColumnSchema, EntitySchema } from '../schema/types.js';
-import { describe, isRecord } from '../table/checks.js';
+import { describe, isNamed } from '../table/checks.js';
 import { type Filter, filters, type Result } from '../table/index.js';
 import { type Condition, describeCondition } from './condition.js';
 import { pushCondition } from './pushdown.js';
@@ -208,7 +208,7 @@ function checkOptions(doing: string, options: BulkOptions): void {
 }
 
 function checkPatch(schema: EntitySchema, patch: unknown): void {
-  if (isRecord(patch)) return;
+  if (isNamed(patch)) return;
   throw new InvalidArgumentError(
     `${schema.name}: updateAll takes an object with the properties to change, not ${describe(patch)}.`,
     { details: { entity: schema.name } },

@@ -1,14 +1,14 @@
 import { compareBytes, concatBytes } from '../bytes/index.js';
 import { InvalidArgumentError, QueryError } from '../errors.js';
 import type { ColumnSchema, EntitySchema } from '../schema/types.js';
-import { describe, isRecord } from '../table/checks.js';
+import { describe, isNamed, isRecord } from '../table/checks.js';
 import type { Finish } from './row.js';
 
 // — Run-time checks of options: names and numbers.
 
 /** @throws InvalidArgumentError when the options are no object, or have an unknown name. */
 export function checkNames(doing: string, options: object, known: readonly string[]): void {
-  if (!isRecord(options)) {
+  if (!isNamed(options)) {
     throw new InvalidArgumentError(
       `${doing}: the options are ${describe(options)}. Give an object, or nothing.`,
     );

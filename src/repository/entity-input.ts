@@ -2,7 +2,7 @@
 
 import { InvalidArgumentError } from '../errors.js';
 import type { ColumnSchema, EntitySchema } from '../schema/types.js';
-import { describe, isRecord } from '../table/checks.js';
+import { describe, isNamed, isRecord } from '../table/checks.js';
 
 type Entity = Record<string, unknown>;
 
@@ -52,7 +52,7 @@ export async function preparedPatch<P extends object>(
   patch: P,
   now: () => number,
 ): Promise<P> {
-  if (!isRecord(patch)) {
+  if (!isNamed(patch)) {
     throw new InvalidArgumentError(
       `${schema.name}.update takes an object with the properties to change, not ${describe(patch)}.`,
       { details: { entity: schema.name } },

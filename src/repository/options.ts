@@ -1,7 +1,7 @@
 import type { JsonValue } from '../codec/index.js';
 import { InvalidArgumentError, type RowanError, TimeoutError } from '../errors.js';
 import type { ColumnsOf, EntityOf, KeyedClass } from '../schema/entity-types.js';
-import { checkPositiveInteger, describe, isRecord, timerDelay } from '../table/checks.js';
+import { checkPositiveInteger, describe, isNamed, isRecord, timerDelay } from '../table/checks.js';
 import type { Durability, OperationOptions, RowMutation, Table } from '../table/index.js';
 
 /** Options of writes. */
@@ -57,7 +57,7 @@ const KNOWN: ReadonlySet<string> = new Set([
 
 /** @throws InvalidArgumentError on values that are no object, and on unknown options. */
 function checkWriteOptions(options: unknown): void {
-  if (!isRecord(options)) {
+  if (!isNamed(options)) {
     throw new InvalidArgumentError(`The options of a write are an object, not ${describe(options)}.`);
   }
   for (const name in options) {

@@ -1,6 +1,6 @@
 import { ofItem, type RowanError, UnsupportedError } from '../errors.js';
 import type { ColumnSchema, EntityPacking, EntitySchema } from '../schema/types.js';
-import { isPlainObject, isRecord } from '../table/checks.js';
+import { isNamed, isPlainObject } from '../table/checks.js';
 import {
   type Delete,
   type OperationOptions,
@@ -246,7 +246,7 @@ export class PlainPuts {
 
   /** Undefined where options or entity give the puts more than cells. */
   private packingOf(options: BulkWriteOptions<never> | undefined): EntityPacking | undefined {
-    if (options !== undefined && !isRecord(options as unknown)) return undefined;
+    if (options !== undefined && !isNamed(options as unknown)) return undefined;
     const { durability = 'USE_DEFAULT', ...others } = options ?? {};
     return Object.keys(others).length === 0 ? this.schema.mapper.packing(durability) : undefined;
   }

@@ -119,7 +119,7 @@ export function checkPositiveInteger(value: number, what: string): number {
 
 /** @throws InvalidArgumentError when `given` is not an object, or has a property that is not among `known`. */
 export function checkOptions(doing: string, given: unknown, known: Readonly<Record<string, true>>): void {
-  if (!isRecord(given)) {
+  if (!isNamed(given)) {
     throw new InvalidArgumentError(
       `${doing} takes an object of options (${Object.keys(known).join(', ')}), not ${describe(given)}.`,
     );
@@ -143,7 +143,8 @@ export function isRecord(value: unknown): value is Readonly<Record<string, unkno
 
 /**
  * Whether the value is an object whose properties may be read by name: not an array, and nothing that keeps what it has elsewhere, as a Map,
- * a Date, a promise or URLSearchParams do. Of those no property can be seen, and `{}` may mean everything.
+ * a Date, a promise or URLSearchParams do. Of those no property can be seen: as conditions they would mean everything, as options or changes
+ * nothing.
  */
 export function isNamed(value: unknown): value is Readonly<Record<string, unknown>> {
   if (!isRecord(value)) return false;
@@ -152,7 +153,7 @@ export function isNamed(value: unknown): value is Readonly<Record<string, unknow
 
 /** The options of a call as an object. @throws InvalidArgumentError on null, and on anything else that is none. */
 export function checkGiven<O extends object>(doing: string, options: O): O {
-  if (isRecord(options)) return options;
+  if (isNamed(options)) return options;
   throw new InvalidArgumentError(
     `${doing}: the options are ${describe(options)}. Give an object, or nothing.`,
   );

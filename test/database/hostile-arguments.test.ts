@@ -420,15 +420,17 @@ describe('values of properties', () => {
     });
 });
 
-/** Objects that keep what they have out of sight: as conditions they would be `{}`. */
-it.each([
+/** Objects that keep what they have out of sight: read by name, they would be `{}`. */
+const HIDDEN: readonly (readonly [string, object])[] = [
   ['a Map', new Map([['name', 'x']])],
   ['a promise', Promise.resolve({ name: 'x' })],
   ['URLSearchParams', new URLSearchParams('name=x')],
   ['a Date', new Date(0)],
   ['a Set', new Set(['name'])],
   ['no bytes', new Uint8Array()],
-])('%s is no condition that all rows satisfy', async (_, wrong) => {
+];
+
+it.each(HIDDEN)('%s is no condition that all rows satisfy', async (_, wrong) => {
   await database.add(Plain);
   const plain = database.repository(Plain);
   await plain.put({ id: 'a', name: 'y' });
@@ -447,6 +449,26 @@ it.each([
   const together = async () => database.collection([Victim], given, whole).deleteAll();
   await expect(together()).rejects.toThrow(RowanError);
   expect(await plain.exists({ id: 'a' })).toBe(true);
+});
+
+it.each(HIDDEN)('%s is no change and no option, though it would change nothing', async (_, wrong) => {
+  await database.add(Plain);
+  const plain = database.repository(Plain);
+  const given = wrong as never;
+  await plain.put({ id: 'a', name: 'y' });
+  for (const call of [
+    () => plain.update({ id: 'a' }, given),
+    () => plain.find({}, { fullScan: true }).updateAll(given),
+    () => plain.put({ id: 'a', name: 'z' }, given),
+    () => plain.putMany([{ id: 'a', name: 'z' }], given),
+    () => plain.delete({ id: 'a' }, given),
+    () => plain.get({ id: 'a' }, given),
+    () => plain.find({ id: 'a' }, given).all(),
+    () => database.schema.plan(given),
+    () => database.references(Victim).repair(given),
+  ])
+    await expect(Promise.resolve().then(call as () => unknown), String(call)).rejects.toThrow(RowanError);
+  expect(await plain.get({ id: 'a' })).toMatchObject({ name: 'y' });
 });
 
 describe('collections, checks and aggregates', () => {
