@@ -83,6 +83,8 @@ describe('db.transaction', () => {
     const answer = await db.transaction(async (tx) => {
       const accounts = tx.repository(Account);
       expect(tx.repository(Account)).toBe(accounts);
+      // Rowan's own steps are none of the application's: a rollback of these objects would not be one of the transaction.
+      for (const own of ['add', 'rollback', 'rest', 'settle']) expect(own in tx).toBe(false);
       await accounts.insert(account(3, 30));
       await accounts.update({ bank: 'x', id: 1 }, { balance: 5 });
       await accounts.delete({ bank: 'x', id: 2 });

@@ -2,6 +2,7 @@ import { afterEach, beforeEach, expect, test } from 'vitest';
 import { openEmbedded } from '../../src/store/engine.js';
 import { MemoryFileSystem } from '../../src/testing/fs/memory-fs.js';
 import { goldenOf, rowanSteps, scriptOf } from './golden.js';
+import { stepsOf } from './transcript.js';
 
 let timeZone: string | undefined;
 beforeEach(() => {
@@ -84,3 +85,11 @@ test.each([
     }
   },
 );
+
+test('a line of the log before the statement that the shell repeats is no part of its answer', () => {
+  const answer = "scan 'a'\nROW  COLUMN+CELL\n0 row(s)\n";
+  const log = '2026-11-28T02:30:00,123 WARN  [main] client.Scan: slow\n';
+  const steps = [{ statement: "scan 'a'", output: 'ROW  COLUMN+CELL\n0 row(s)' }];
+  for (const before of ['', log])
+    expect(stepsOf(`hbase:001:0> ${before}${answer}`, "scan 'a'\n")).toEqual(steps);
+});
