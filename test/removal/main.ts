@@ -55,6 +55,7 @@ const TESTS: Readonly<Record<string, string>> = {
 const USES: Readonly<Record<string, readonly string[]>> = {
   summaries: ['keys are changed under writers, pauses, aborts'],
   changes: ['keys are changed under writers, pauses, aborts'],
+  rekey: ['where a feed ends at a change of keys'],
   transactions: [
     'every way of writing a row gives it the values',
     'reaches more rows by the outbox, also behind a transaction',
