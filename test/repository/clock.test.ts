@@ -169,8 +169,10 @@ test.each(Object.entries(ENDING))(
       time += MINUTE - before;
       // Each look at the clock takes a millisecond.
       tick = 1;
+      const begun = time;
       const found = await work(calls, db).catch((error: { code?: string }) => error.code);
       tick = 0;
+      const isOver = time - begun < before;
       const full = { user: 'ann', calls: 1, total: 7, most: 7 };
       if (name.startsWith('figures'))
         expect([null, full, [], [full]], `${before} ms before`).toContainEqual(found);
@@ -184,6 +186,8 @@ test.each(Object.entries(ENDING))(
         stale: 0,
       });
       await db.close();
+      // The row outlived the call, and would do so with more time left.
+      if (isOver) break;
     }
   },
 );

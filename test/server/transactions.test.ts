@@ -9,7 +9,6 @@ import { RowanError } from '../../src/errors.js';
 import { BeginRequest, EndRequest } from '../../src/hbase/wire/messages-transaction.js';
 import type { ServeOptions } from '../../src/server/options.js';
 import { Get, Put, Scan, type TableTransaction, tableDescriptor } from '../../src/table/index.js';
-import { runScript } from '../crash/run-script.js';
 import { FakePeer } from '../hbase-client/fake-peer.js';
 import { scaled } from '../proof/scale.js';
 import { ACCOUNTS, Account, accounts, START } from './accounts.js';
@@ -64,7 +63,6 @@ async function rowsOf(tables: TableTransaction, scan = new Scan()): Promise<stri
   return rows;
 }
 
-const ROUNDS = scaled(1, 5, 50);
 /** Of each client. */
 const MOVES = scaled(6, 12, 100);
 
@@ -131,30 +129,6 @@ describe('transactions of entities over connections', () => {
       });
     expect(served.server.stats().transactions).toBe(0);
     await first.close();
-  });
-
-  it('clients that are killed in the middle of a transaction have moved all or nothing of it', async () => {
-    await using served = await Served.start();
-    const db = await filled(served);
-    const path = 'test/server/moving-money.ts';
-    let acknowledged = 0;
-    for (let round = 0; round < ROUNDS; round++) {
-      const processes = [1, 2, 3].map((seed) => runScript(path, [served.endpoint, String(seed + round * 3)]));
-      await Promise.all(processes.map((process) => process.count(scaled(1, 3, 3))));
-      for (const process of processes) process.kill();
-      await Promise.all(processes.map(({ exit }) => exit));
-      await expect.poll(() => served.server.stats().transactions).toBe(0);
-      acknowledged += processes.reduce((sum, { lines }) => sum + lines.length, 0);
-      const rows = await db.repository(Account).find({}, { fullScan: true }).all();
-      expect(rows.reduce((sum, { balance }) => sum + balance, 0)).toBe(ACCOUNTS * START);
-      const moves = rows.reduce((sum, { moves }) => sum + moves, 0) / 2;
-      // Each process has at most one commit whose answer it did not read.
-      expect(moves).toBeGreaterThanOrEqual(acknowledged);
-      expect(moves).toBeLessThanOrEqual(acknowledged + 3 * (round + 1));
-    }
-    for (const index of ['byOwner', 'byBalance'] as const)
-      expect(await db.index(Account, index).verify()).toMatchObject({ missing: 0, extra: 0, stale: 0 });
-    await db.close();
   });
 
   it('a server that does not announce them is asked for none', async () => {

@@ -1,8 +1,5 @@
-/** Sequences on the embedded store: in and outside of transactions, through kills and power losses. */
+/** Sequences on the embedded store: in and outside of transactions, through power losses. */
 
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { Column, Entity, part, rowKey } from '../../../decorators/index.js';
@@ -13,7 +10,6 @@ import { compileSchema } from '../../../src/mapper/index.js';
 import { openEmbedded } from '../../../src/store/engine.js';
 import { type Engine, Get } from '../../../src/table/index.js';
 import { MemoryFileSystem, openMemory, startServer } from '../../../src/testing/index.js';
-import { runScript } from '../../crash/run-script.js';
 import { scaled } from '../../proof/scale.js';
 import { sequenceSuite, sequencesOn } from './suite.js';
 
@@ -127,26 +123,6 @@ it('gives no number again after a loss of power', async () => {
     ),
     { numRuns: scaled(4, 60, 1000) },
   );
-});
-
-it('gives no number again after kill -9', async () => {
-  const folder = mkdtempSync(join(tmpdir(), 'rowan-sequence-'));
-  try {
-    const seen: string[] = [];
-    for (let life = 0; life < scaled(3, 8, 40); life++) {
-      const args = [join(folder, 'store'), String([1, 3, 20][life % 3])];
-      const script = runScript('test/repository/sequences/take-process.ts', args);
-      await script.count(20 + 13 * life);
-      script.kill();
-      await script.exit;
-      // The kill may cut the last line.
-      seen.push(...script.lines.filter((line) => /^[ab] \d+$/.test(line)).slice(0, -1));
-    }
-    expect(new Set(seen).size).toBe(seen.length);
-    expect(seen.length).toBeGreaterThan(60);
-  } finally {
-    rmSync(folder, { recursive: true });
-  }
 });
 
 it('takes the names and options that it can keep', async () => {
