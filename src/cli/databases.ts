@@ -3,6 +3,7 @@ import { InvalidArgumentError, RowanError } from '../errors.js';
 import type { Schema } from '../schema/index.js';
 import type { StoreMoment } from '../store/follow/follower.js';
 import type { Engine } from '../table/index.js';
+import type { CliContext } from './context.js';
 import { encryptionFromEnvironment } from './encryption.js';
 
 // — Opens engines by place, as the command line names them.
@@ -30,7 +31,7 @@ export async function openEngine(
   try {
     return await openEmbedded(place, encryptionFromEnvironment());
   } catch (error) {
-    if (readOnly === undefined || !(error instanceof RowanError) || error.code !== 'ERR_LOCKED') throw error;
+    if (readOnly === undefined || !isInUse(error)) throw error;
   }
   const { openReadOnly } = await import('../store/follow/read-only-store.js');
   const store = await openReadOnly(place, {
@@ -56,6 +57,15 @@ export interface ReadOnlyUse {
   /** Milliseconds between refreshes of the data; undefined: the command reads one consistent moment. */
   readonly refreshEvery?: number;
   tell(line: string): void;
+}
+
+/** For commands that only read: the notice about a store in use goes to standard error, apart from the output. */
+export function looking(context: CliContext): ReadOnlyUse {
+  return { tell: context.writeError };
+}
+
+function isInUse(error: unknown): boolean {
+  return error instanceof RowanError && error.code === 'ERR_LOCKED';
 }
 
 /** Describes the moment at which a store in use is read. */
@@ -143,11 +153,11 @@ export async function withEngines(
 export async function withDatabase<T>(
   place: string,
   schema: Schema,
-  { tables, mayMake = false }: { tables?: OpenOptions['tables']; mayMake?: boolean },
+  { tables, ...how }: { tables?: OpenOptions['tables'] } & Omit<EngineTarget, 'place'>,
   use: (db: Database) => Promise<T>,
 ): Promise<T> {
   const entities = schema.entities.map(({ target }) => target);
-  const db = await databaseAt(place, { entities, ...(tables !== undefined && { tables }) }, mayMake);
+  const db = await databaseAt(place, { entities, ...(tables !== undefined && { tables }) }, how);
   try {
     return await use(db);
   } finally {
@@ -155,11 +165,11 @@ export async function withDatabase<T>(
   }
 }
 
-/** Opens entities at a place. */
+/** Opens entities at a place: as {@link openEngine} does. */
 export async function databaseAt(
   place: string,
   options: Pick<OpenOptions, 'entities' | 'tables'>,
-  mayMake: boolean,
+  { mayMake = false, readOnly }: Omit<EngineTarget, 'place'> = {},
 ): Promise<Database> {
   const { connect, open } = await import('../database.js');
   const masters = mastersOf(place);
@@ -170,5 +180,13 @@ export async function databaseAt(
     return connectBigtable({ ...instance, ...options });
   }
   if (!mayMake) await requireStoreAt(place);
-  return open({ path: place, tables: 'create', ...encryptionFromEnvironment(), ...options });
+  const store = { path: place, ...encryptionFromEnvironment(), ...options };
+  try {
+    return await open({ tables: 'create', ...store });
+  } catch (error) {
+    if (readOnly === undefined || !isInUse(error)) throw error;
+  }
+  const db = await open({ ...store, readOnly: true });
+  readOnly.tell(describeMoment(db.engine.moment));
+  return db;
 }

@@ -43,6 +43,13 @@ test('dev makes and deploys a migration, deploy brings another store to it, stat
   );
 
   const production = join(folder, 'production');
+  expect(await migrate('deploy', production)).toMatchObject({
+    code: 1,
+    err: expect.stringContaining('Check the path, or begin a new store with --create.'),
+  });
+  expect(existsSync(production)).toBe(false);
+  const begun = join(folder, 'begun');
+  expect((await migrate('deploy', begun, '--create')).out).toContain(`deployed ${name}\n`);
   await (await openAdmin({ path: production })).close();
   const pending = await migrate('status', production);
   expect(pending).toMatchObject({ code: 1, out: `${name}  pending\n` });

@@ -3,6 +3,7 @@
 import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { expect, onTestFinished, test } from 'vitest';
 import { openEmbedded } from '../../src/store/engine.js';
 import { Put, tableDescriptor } from '../../src/table/index.js';
@@ -44,4 +45,43 @@ test('commands that read use a store in use, say at which moment, and write noth
   const imported = await run('import', db, join(folder, 'out'), '--no-progress');
   expect(imported).toMatchObject({ code: 1, err: expect.stringContaining('is in use by this process') });
   expect(readdirSync(db)).toEqual(names);
+});
+
+test('schemas, migrations and entities of a store in use can be read, and not changed', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'rowan-in-use-'));
+  onTestFinished(() => rmSync(folder, { recursive: true }));
+  const db = join(folder, 'db');
+  const dir = join(folder, 'migrations');
+  const module = fileURLToPath(new URL('../../build/test/cli/fixtures/entities.js', import.meta.url));
+  expect((await run('migrate', 'dev', module, db, '--dir', dir)).code).toBe(0);
+  await using writer = await openEmbedded(db, { background: 'inline', automatic: false });
+  const names = readdirSync(db);
+  const used = `In use by process ${process.pid}; read as it was at `;
+
+  const reading = [
+    ['schema', 'diff', module, db],
+    ['schema', 'plan', module, db],
+    ['schema', 'apply', '--dry-run', module, db],
+    ['schema', 'history', db],
+    ['migrate', 'status', module, db, '--dir', dir],
+    ['introspect', db, 'notes'],
+    ['entities', 'export', db, module, 'Customer', join(folder, 'out'), '--no-progress'],
+  ];
+  for (const line of reading)
+    expect(await run(...line), line.join(' ')).toMatchObject({ code: 0, err: expect.stringContaining(used) });
+  expect((await run('migrate', 'status', module, db, '--dir', dir)).out).toContain('is up to date');
+
+  const changing = [
+    ['schema', 'apply', module, db],
+    ['migrate', 'deploy', module, db, '--dir', dir],
+    ['migrate', 'undo', module, db, '--dir', dir],
+    ['entities', 'import', db, module, 'Customer', join(folder, 'out'), '--no-progress'],
+  ];
+  for (const line of changing)
+    expect(await run(...line), line.join(' ')).toMatchObject({
+      code: 1,
+      err: expect.stringContaining('is in use by this process'),
+    });
+  expect(readdirSync(db)).toEqual(names);
+  expect((await writer.admin.listTables()).length).toBeGreaterThan(0);
 });

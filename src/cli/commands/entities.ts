@@ -5,7 +5,7 @@ import type { KeyedClass } from '../../schema/entity-types.js';
 import type { EntitySchema } from '../../schema/types.js';
 import { type EntityExportOptions, exportEntities, importEntities } from '../../tools/index.js';
 import { type CliContext, withProgress } from '../context.js';
-import { withDatabase } from '../databases.js';
+import { type EngineTarget, looking, withDatabase } from '../databases.js';
 import { entityNamed, loadSchema } from '../load-entities.js';
 import { PLACE, printOutcome, runOptions } from './tools.js';
 
@@ -29,7 +29,7 @@ export function addEntityCommands(program: Command, context: CliContext): void {
   command(entities, 'export', 'Writes the entities of a class into files of a folder.')
     .argument('<folder>', 'the folder; created if missing')
     .action((place: string, module: string, name: string, folder: string, flags: EntityFlags) =>
-      withEntity(place, module, name, async (db, entity) => {
+      withEntity(place, module, name, { readOnly: looking(context) }, async (db, entity) => {
         const query = db.repository(entity.target as KeyedClass).find({}, { fullScan: true });
         const outcome = await withProgress(flags, (onProgress) =>
           exportEntities(db.engine, query, entity, folder, {
@@ -44,23 +44,17 @@ export function addEntityCommands(program: Command, context: CliContext): void {
     .argument('<files...>', 'files, or a folder that the export wrote')
     .option('--skip-bad-lines', 'count and print invalid lines; default: stop at the first one')
     .action((place: string, module: string, name: string, files: readonly string[], flags: EntityFlags) =>
-      withEntity(
-        place,
-        module,
-        name,
-        async (db, entity) => {
-          const outcome = await withProgress(flags, (onProgress) =>
-            importEntities(db.engine, db.repository(entity.target as KeyedClass), entity, files, {
-              ...optionsOf(flags),
-              run: runOptions(flags, onProgress),
-              skipBadLines: flags.skipBadLines === true,
-              onBadLine: ({ file, offset, why }) => context.writeError(`${file}\t${offset}\t${why}\n`),
-            }),
-          );
-          printOutcome(context, flags.json === true, outcome);
-        },
-        true,
-      ),
+      withEntity(place, module, name, { mayMake: true }, async (db, entity) => {
+        const outcome = await withProgress(flags, (onProgress) =>
+          importEntities(db.engine, db.repository(entity.target as KeyedClass), entity, files, {
+            ...optionsOf(flags),
+            run: runOptions(flags, onProgress),
+            skipBadLines: flags.skipBadLines === true,
+            onBadLine: ({ file, offset, why }) => context.writeError(`${file}\t${offset}\t${why}\n`),
+          }),
+        );
+        printOutcome(context, flags.json === true, outcome);
+      }),
     );
 }
 
@@ -97,10 +91,10 @@ async function withEntity(
   place: string,
   module: string,
   name: string,
+  how: Omit<EngineTarget, 'place'>,
   use: (db: Database, entity: EntitySchema) => Promise<void>,
-  mayMake = false,
 ): Promise<void> {
   const schema = await loadSchema(module);
   const { target } = entityNamed(schema, name);
-  await withDatabase(place, schema, { mayMake }, (db) => use(db, db.schema.entity(target)));
+  await withDatabase(place, schema, how, (db) => use(db, db.schema.entity(target)));
 }

@@ -6,7 +6,7 @@ import { InvalidArgumentError } from '../../errors.js';
 import { avroSubject } from '../../schema/index.js';
 import { type Engine, type Result, Scan, type TableDescriptor } from '../../table/index.js';
 import type { CliContext } from '../context.js';
-import { withEngines } from '../databases.js';
+import { looking, withEngines } from '../databases.js';
 import { wholeNumber } from './tools.js';
 
 /** `rowan introspect <place> [table]`: generates the TypeScript that declares existing tables (docs/introspect.md). */
@@ -20,7 +20,7 @@ export function addIntrospectCommand(program: Command, context: CliContext): voi
     .argument('<table>', 'the table')
     .option('--sample <rows>', 'rows to sample from a table that Rowan did not write', '1000')
     .action((place: string, name: string, { sample }: { readonly sample: string }) =>
-      withEngines([{ place }], async ([engine]) => {
+      withEngines([{ place, readOnly: looking(context) }], async ([engine]) => {
         const { admin } = engine!;
         if (!(await admin.tableExists(name))) {
           const names = (await admin.listTables()).map((table) => table.name);

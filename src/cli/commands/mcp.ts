@@ -58,7 +58,7 @@ async function openToRead(place: string, module: string | undefined): Promise<Da
   const entities =
     module === undefined ? [] : (await loadSchema(module)).entities.map(({ target }) => target);
   if (isServer(place)) {
-    if (module !== undefined) return databaseAt(place, { entities }, false);
+    if (module !== undefined) return databaseAt(place, { entities });
     return readied(new Database(compileSchema([]), await openEngine(place), 'ignore'));
   }
   if (module !== undefined)

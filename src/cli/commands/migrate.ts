@@ -12,7 +12,7 @@ import {
 } from '../../ddl/index.js';
 import { InvalidArgumentError } from '../../errors.js';
 import { type CliContext, CliExit } from '../context.js';
-import { isServer, withEngines } from '../databases.js';
+import { type EngineTarget, isServer, looking, requireStoreAt, withEngines } from '../databases.js';
 import { loadSchema } from '../load-entities.js';
 
 const PLACE = 'the folder of an embedded store, hbase:host:port,host:port, or bigtable:project/instance';
@@ -24,6 +24,7 @@ interface MigrateFlags {
 }
 
 interface DeployFlags extends MigrateFlags {
+  readonly create?: boolean;
   readonly compact: boolean;
   readonly wait?: string;
 }
@@ -61,7 +62,7 @@ export function addMigrateCommand(program: Command, context: CliContext): void {
       'Prints which migrations are deployed, and what drifted; exit code 1 if there is anything to do.',
     )
     .action((module: string, place: string, flags: MigrateFlags) =>
-      withTools(module, place, {}, async (tools) => {
+      withTools(module, place, { readOnly: looking(context) }, async (tools) => {
         const status = await tools.migrationStatus(flags.dir);
         context.write(flags.json === true ? asJson(idsIn(status)) : describeStatus(status));
         if (!status.upToDate) throw new CliExit(1);
@@ -69,11 +70,15 @@ export function addMigrateCommand(program: Command, context: CliContext): void {
     );
   of(migrate.command('deploy'))
     .description('Deploys the pending migrations, in order. May be killed, and run twice.')
+    .option('--create', 'create the store if it is missing')
     .option('--no-compact', 'leave major compactions to the server')
     .option('--wait <ms>', 'milliseconds to wait for the lock of another process; default 60000')
-    .action((module: string, place: string, flags: DeployFlags) =>
-      withTools(module, place, {}, (tools) => deploy(tools, flags, context)),
-    );
+    .action(async (module: string, place: string, flags: DeployFlags) => {
+      const mayMake = flags.create === true;
+      if (!mayMake && !isServer(place))
+        await requireStoreAt(place, 'Check the path, or begin a new store with --create.');
+      await withTools(module, place, { mayMake }, (tools) => deploy(tools, flags, context));
+    });
   of(migrate.command('undo'))
     .description('Undoes the migration that was deployed last, as far as its steps have back-outs.')
     .option('--yes', 'undo on a server')
@@ -99,11 +104,11 @@ function of(command: Command): Command {
 async function withTools(
   module: string,
   place: string,
-  { mayMake = false }: { readonly mayMake?: boolean },
+  how: Omit<EngineTarget, 'place'>,
   use: (tools: SchemaTools) => Promise<unknown>,
 ): Promise<void> {
   const schema = await loadSchema(module);
-  await withEngines([{ place, mayMake }], ([engine]) => use(new Database(schema, engine!, 'ignore').schema));
+  await withEngines([{ place, ...how }], ([engine]) => use(new Database(schema, engine!, 'ignore').schema));
 }
 
 async function dev(module: string, place: string, flags: DevFlags, context: CliContext): Promise<void> {

@@ -18,7 +18,7 @@ import {
 import { InvalidArgumentError } from '../../errors.js';
 import { systemTables } from '../../features/tables.js';
 import { type CliContext, CliExit } from '../context.js';
-import { isServer, withEngines } from '../databases.js';
+import { isServer, looking, type ReadOnlyUse, withEngines } from '../databases.js';
 import { loadSchema } from '../load-entities.js';
 
 const PLACE = 'the folder of an embedded store, hbase:host:port,host:port, or bigtable:project/instance';
@@ -48,7 +48,7 @@ export function addSchemaCommand(program: Command, context: CliContext): void {
     .argument('<module>', MODULE)
     .argument('<place>', PLACE)
     .action((module: string, place: string, flags: PlanFlags) =>
-      withSchema(module, place, async (tools) => {
+      withSchema(module, place, looking(context), async (tools) => {
         const plan = await tools.plan(pruning(flags));
         print(context, plan, flags);
         if (differs(plan)) refuse(context, summary(plan));
@@ -61,7 +61,9 @@ export function addSchemaCommand(program: Command, context: CliContext): void {
     .argument('<module>', MODULE)
     .argument('<place>', PLACE)
     .action((module: string, place: string, flags: PlanFlags) =>
-      withSchema(module, place, async (tools) => print(context, await tools.plan(pruning(flags)), flags)),
+      withSchema(module, place, looking(context), async (tools) =>
+        print(context, await tools.plan(pruning(flags)), flags),
+      ),
     );
   planning(schema.command('apply'))
     .description(
@@ -76,7 +78,9 @@ export function addSchemaCommand(program: Command, context: CliContext): void {
     .option('--no-compact', 'leave major compactions to the server')
     .option('--wait <ms>', 'milliseconds to wait for the lock of another process; default 60000')
     .action((module: string, place: string, flags: ApplyFlags) =>
-      withSchema(module, place, (tools) => apply(tools, place, flags, context)),
+      withSchema(module, place, flags.dryRun === true ? looking(context) : undefined, (tools) =>
+        apply(tools, place, flags, context),
+      ),
     );
   planning(schema.command('check'))
     .description('Compares the declarations with a snapshot in the repository; exit code 1 if they differ.')
@@ -92,7 +96,7 @@ export function addSchemaCommand(program: Command, context: CliContext): void {
     .argument('<place>', PLACE)
     .option('--json', 'as JSON')
     .action((place: string, flags: { json?: boolean }) =>
-      withEngines([{ place }], async ([engine]) => {
+      withEngines([{ place, readOnly: looking(context) }], async ([engine]) => {
         const entries = await schemaHistory(engine!);
         context.write(flags.json === true ? `${JSON.stringify(entries, null, 2)}\n` : asText(entries));
       }),
@@ -119,10 +123,13 @@ function pruning({ prune }: PlanFlags): { readonly prune?: boolean } {
 async function withSchema(
   module: string,
   place: string,
+  readOnly: ReadOnlyUse | undefined,
   use: (tools: SchemaTools) => Promise<unknown>,
 ): Promise<void> {
   const schema = await loadSchema(module);
-  await withEngines([{ place }], ([engine]) => use(new Database(schema, engine!, 'ignore').schema));
+  await withEngines([{ place, ...(readOnly !== undefined && { readOnly }) }], ([engine]) =>
+    use(new Database(schema, engine!, 'ignore').schema),
+  );
 }
 
 function print(context: CliContext, plan: SchemaPlan, { format, allow }: PlanFlags): void {

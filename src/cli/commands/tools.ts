@@ -17,7 +17,7 @@ import {
   verifyTables,
 } from '../../tools/index.js';
 import { type CliContext, withProgress } from '../context.js';
-import { type EngineTarget, type ReadOnlyUse, withEngines } from '../databases.js';
+import { type EngineTarget, looking, withEngines } from '../databases.js';
 
 /** The command-line options common to all tools. */
 interface ToolFlags {
@@ -32,11 +32,6 @@ interface ToolFlags {
   readonly restart?: boolean;
   readonly json?: boolean;
   readonly progress?: boolean;
-}
-
-/** For commands that only read: the notice about a store in use goes to standard error, apart from the output. */
-function looking(context: CliContext): ReadOnlyUse {
-  return { tell: context.writeError };
 }
 
 function comparedPlaces(context: CliContext, ...places: readonly string[]): EngineTarget[] {
