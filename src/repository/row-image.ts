@@ -173,13 +173,28 @@ function isPut(mutation: RowMutation): mutation is Put {
 
 /** Whether the mutations are newer than all cells. Explicit timestamps may be older, so that cells stay visible. */
 export function areNewest(mutations: readonly RowMutation[], before: RowImage, now: number): boolean {
-  for (const mutation of mutations) {
-    if (!('cells' in mutation)) continue;
-    if (mutation.timestamp !== LATEST_TIMESTAMP) return false;
-    for (const { timestamp } of mutation.cells) if (timestamp !== LATEST_TIMESTAMP) return false;
-  }
+  if (mutations.some((mutation) => isTimed(mutation, before))) return false;
   for (const { timestamp } of before.all()) if (timestamp > now) return false;
   return true;
+}
+
+/**
+ * Whether a mutation has an explicit timestamp. Cells that repeat those of the row do not count: a life that is renewed rewrites the newest
+ * version of a history at its own time.
+ */
+export function isTimed(mutation: RowMutation, before: RowImage): boolean {
+  if (!('cells' in mutation)) return false;
+  if (mutation.timestamp === LATEST_TIMESTAMP && mutation.cells.every(isUntimed)) return false;
+  return !isPut(mutation) || !mutation.cells.every((cell) => isUntimed(cell) || repeats(cell, before));
+}
+
+function isUntimed({ timestamp }: { readonly timestamp: number }): boolean {
+  return timestamp === LATEST_TIMESTAMP;
+}
+
+function repeats({ family, qualifier, timestamp, value }: Put['cells'][number], before: RowImage): boolean {
+  const cell = before.cell(family, qualifier);
+  return cell !== undefined && cell.timestamp === timestamp && equalBytes(cell.value, value);
 }
 
 /**

@@ -146,24 +146,28 @@ it.each([0, 5])(
   },
 );
 
-it('a life begun anew leaves histories as they are, and copies to what they are made of', async () => {
-  const clock = settableClock(1000);
-  const db = await openMemory({ entities: [Source, Ending], clock });
-  const ending = db.repository(Ending);
-  await db.repository(Source).put({ id: 's', name: 'one' });
-  await ending.put({ id: 'x', past: [{ value: 'one' }], ref: 's', ttl: 5000 });
-  clock.advance(10);
-  await ending.put({ id: 'x', past: [{ value: 'two' }], ttl: 9000 });
-  clock.advance(10);
-  await ending.update({ id: 'x' }, { a: 'a', ttl: 20_000 });
-  expect((await ending.get({ id: 'x' }))?.past).toEqual([
-    { value: 'two', timestamp: 1010 },
-    { value: 'one', timestamp: 1000 },
-  ]);
-  await ending.update({ id: 'x' }, { ref: null, ttl: 10_000 });
-  expect(await ending.get({ id: 'x' })).toMatchObject({ copy: undefined, ref: undefined });
-  await db.close();
-});
+it.each(['steps', 'rows alone'] as const)(
+  'a life begun anew leaves histories as they are, and copies to what they are made of: %s',
+  async (engine) => {
+    const clock = settableClock(1000);
+    const { db, close } = await bothEngines([Source, Ending], clock)[engine]();
+    const ending = db.repository(Ending);
+    await db.repository(Source).put({ id: 's', name: 'one' });
+    await ending.put({ id: 'x', past: [{ value: 'one' }], ref: 's', ttl: 5000 });
+    clock.advance(10);
+    await ending.put({ id: 'x', past: [{ value: 'two' }], ttl: 9000 });
+    clock.advance(10);
+    await ending.update({ id: 'x' }, { a: 'a', ttl: 20_000 });
+    expect((await ending.get({ id: 'x' }))?.past).toEqual([
+      { value: 'two', timestamp: 1010 },
+      { value: 'one', timestamp: 1000 },
+    ]);
+    clock.advance(10);
+    await ending.update({ id: 'x' }, { ref: null, ttl: 10_000 });
+    expect(await ending.get({ id: 'x' })).toMatchObject({ copy: undefined, ref: undefined });
+    await close();
+  },
+);
 
 it('what an ended entity leaves for a moment is not counted, and takes no place within a limit', async () => {
   const clock = settableClock(1000);

@@ -183,14 +183,14 @@ function viewOf(engine: Engine): Engine {
 }
 
 /** Opens a database in memory: where steps may write several rows, and where a step is one row. */
-export function bothEngines(entities: readonly EntityClass[]) {
+export function bothEngines(entities: readonly EntityClass[], clock: () => number = Date.now) {
   return {
     steps: async () => {
-      const db = await openMemory({ entities });
+      const db = await openMemory({ entities, clock });
       return { db: db as Database, close: () => db.close() };
     },
     'rows alone': async () => {
-      const store = await openStepless();
+      const store = await openStepless(clock);
       const { db } = await store.program(...entities);
       return { db, close: async () => store[Symbol.asyncDispose]() };
     },

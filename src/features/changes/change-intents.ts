@@ -71,7 +71,7 @@ export class ChangeIntents implements RowIntent {
   /** Returns the mutations without those that touch marks, and keeps the row that they produce. */
   plan(work: RowWork, requested: readonly RowMutation[]): readonly RowMutation[] {
     const { schema } = this.source;
-    refuseTimes(schema, requested);
+    refuseTimes(schema, requested, work.image);
     const families = schema.table.descriptor.families
       .map(({ name }) => name)
       .filter((name) => name !== this.source.marks);

@@ -87,7 +87,7 @@ export class FollowUps implements RowIntent {
   async plan(work: RowWork, requested: readonly RowMutation[]): Promise<readonly RowMutation[]> {
     const { source } = this;
     const change = work.change!;
-    refuseTimes(source.schema, requested);
+    refuseTimes(source.schema, requested, work.image);
     const maintainers =
       change.isAmended === true
         ? source.maintainers.filter(({ amend }) => amend === undefined)

@@ -6,7 +6,6 @@ import { type EntitySchema, LIST_QUALIFIER, SHADOW_QUALIFIER, TOKEN_LENGTH } fro
 import {
   type Cell,
   Get,
-  LATEST_TIMESTAMP,
   type OperationOptions,
   Put,
   Result,
@@ -17,7 +16,7 @@ import type { ChangeOutcome } from '../change.js';
 import { type Change, checked, type Expectation } from '../change.js';
 import { EntryExpiry } from '../expiry.js';
 import type { WholeCall } from '../options.js';
-import { RowImage } from '../row-image.js';
+import { isTimed, RowImage } from '../row-image.js';
 import { nextMillisecond } from '../row-lock.js';
 
 /** Whether a cell is a row's shadow, the list of its entries or its change mark. */
@@ -349,13 +348,12 @@ export async function allEnded<T>(all: readonly (T | Promise<T>)[]): Promise<T[]
  * Refuses explicit timestamps. Effects and recorded changes follow the last write, which an older timestamp would not make visible.
  * @throws UnsupportedError on mutations with a timestamp.
  */
-export function refuseTimes({ name }: EntitySchema, mutations: readonly RowMutation[]): void {
-  const timed = mutations.some((mutation) => {
-    if (!('cells' in mutation)) return false;
-    const times = [mutation.timestamp, ...mutation.cells.map(({ timestamp }) => timestamp)];
-    return times.some((time) => time !== LATEST_TIMESTAMP);
-  });
-  if (!timed) return;
+export function refuseTimes(
+  { name }: EntitySchema,
+  mutations: readonly RowMutation[],
+  before: RowImage,
+): void {
+  if (!mutations.some((mutation) => isTimed(mutation, before))) return;
   throw new UnsupportedError(
     `${name} has recorded changes, copies, computed columns, referential rules or summaries, or is the target of such: on HBase its rows cannot be written with a timestamp. Leave the timestamp out.`,
     { details: { entity: name } },
