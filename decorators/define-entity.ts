@@ -15,7 +15,7 @@ import { declarationOn } from './metadata.js';
 import { declaredElements, isElement, keyNames } from './row-key.js';
 import type { KeyElements, KeyRow, KeyTuple, KnownParts } from './row-key-types.js';
 import type { SummaryDefinitions } from './summary.js';
-import type { DefinedTable } from './table.js';
+import { type DefinedTable, ENTITY_OPTIONS } from './table.js';
 import { type UpgradeDefinition, upgradeOf, upgradesProblem } from './upgrade.js';
 
 /** An index in `defineEntity`: its elements, and the options of `@Index`. */
@@ -185,6 +185,20 @@ export function defineEntity<
   return target as never;
 }
 
+const DEFINITION_OPTIONS = {
+  ...ENTITY_OPTIONS,
+  key: true,
+  columns: true,
+  indexes: true,
+  denormalized: true,
+  summaries: true,
+  defaults: true,
+  computed: true,
+  upgrades: true,
+  validate: true,
+  hooks: true,
+};
+
 function checkDefinition(given: unknown): void {
   if (typeof given !== 'object' || given === null) {
     throw new SchemaError(`defineEntity takes { name, table, key, columns }, not ${describe(given)}.`);
@@ -195,6 +209,11 @@ function checkDefinition(given: unknown): void {
   const where = `defineEntity(${typeof name === 'string' ? name : ''})`;
   if (typeof name !== 'string' || name === '') {
     throw new SchemaError(`${where}: name must be a non-empty string, not ${describe(name)}.`);
+  }
+  const unknown = Object.keys(given).find((option) => !Object.hasOwn(DEFINITION_OPTIONS, option));
+  if (unknown !== undefined) {
+    const known = Object.keys(DEFINITION_OPTIONS).join(', ');
+    throw new SchemaError(`${where}: there is no "${unknown}". It takes ${known}.`);
   }
   const elements = declaredElements(key) ?? key;
   if (!Array.isArray(elements) || !elements.every(isElement)) {

@@ -98,6 +98,11 @@ export function copy<
   return own;
 }
 
+/** Whether a value in the static `copies` of a class is made by {@link copy}. */
+export function isDeclaredCopy(one: unknown): boolean {
+  return isRecord(one) && declared.has(one);
+}
+
 /** Returns the class's own copies in `static readonly copies = { … }`, made by {@link copy}. */
 export function declaredCopies(target: AnyClass): CopyDeclaration[] {
   const copies: unknown = Object.hasOwn(target, 'copies') ? Reflect.get(target, 'copies') : undefined;

@@ -117,6 +117,13 @@ export function classDecorator(
   declare: (declaration: ClassDeclaration) => void,
 ): (target: unknown, context?: unknown) => void {
   return (target, context) => {
+    const { kind, name } =
+      typeof context === 'object' && context !== null
+        ? (context as StandardContext)
+        : { kind: context === undefined ? 'class' : 'property', name: context };
+    if (kind !== 'class') {
+      throw new SchemaError(`@${decorator} is on the ${kind} "${String(name)}". Put it above the class.`);
+    }
     const holder =
       context === undefined ? (target as object) : metadataOf(decorator, context as StandardContext);
     declare(declarationOn(holder));

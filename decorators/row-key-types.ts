@@ -198,7 +198,7 @@ type MissingPart<E, Elements extends readonly KeyElement[], Otherwise extends st
   Exclude<ElementNames<Elements>[number], keyof E>,
 ] extends [never]
   ? RowKeyMistake<Otherwise>
-  : RowKeyMistake<`"${Exclude<ElementNames<Elements>[number], keyof E>}" is a part of @RowKey, but the class has no such property`>;
+  : RowKeyMistake<`"${Exclude<ElementNames<Elements>[number], keyof E>}" is a part of the row key, but the class has no such property`>;
 
 type WriteKey<Elements extends readonly KeyElement[]> =
   `Write: declare static readonly key: [${Quoted<ElementNames<Elements>>}]`;
@@ -285,8 +285,8 @@ type TypeMistakes<E, Types> = {
         ? `"${Name}" is a part of the key: it may not be null`
         : E[Name] extends Types[Name]
           ? never
-          : `The type of "${Name}" is not the one that its codec in @RowKey stores`
-    : `"${Name}" is a part of @RowKey, but the class has no such property`;
+          : `The type of "${Name}" is not the one that its codec in the row key stores`
+    : `"${Name}" is a part of the row key, but the class has no such property`;
 }[keyof Types & string];
 
 type Quoted<Names extends readonly string[]> = Names extends readonly [

@@ -1,4 +1,4 @@
-import { describe } from '../src/table/checks.js';
+import { describe, isRecord } from '../src/table/checks.js';
 import type { AnyClass, EntityDeclaration, TableDeclaration } from './declaration.js';
 import type { CheckedCopies } from './denormalized.js';
 import type { CheckedIndexes } from './indexes.js';
@@ -73,7 +73,30 @@ export type EntityDecorator = <C extends AnyClass>(
  */
 export function Entity(entity: EntityDeclaration): EntityDecorator {
   return classDecorator('Entity', (declaration) => {
-    if (typeof entity === 'object' && entity !== null) declaration.entities.push(entity);
-    else declaration.problems.push(`@Entity takes { table }, not ${describe(entity)}.`);
+    if (!isRecord(entity)) {
+      declaration.problems.push(`@Entity takes { table }, not ${describe(entity)}.`);
+      return;
+    }
+    declaration.entities.push(entity);
+    const unknown = Object.keys(entity).find(
+      (name) => name !== 'inheritable' && !Object.hasOwn(ENTITY_OPTIONS, name),
+    );
+    if (unknown === undefined) return;
+    const known = Object.keys(ENTITY_OPTIONS).join(', ');
+    declaration.problems.push(`@Entity has no option "${unknown}". Its options are ${known}.`);
   });
 }
+
+/** The options of `@Entity` that `defineEntity` takes, too. */
+export const ENTITY_OPTIONS: Readonly<Record<keyof Omit<EntityDeclaration, 'inheritable'>, true>> = {
+  table: true,
+  recordType: true,
+  name: true,
+  marker: true,
+  ttl: true,
+  renewTtl: true,
+  changes: true,
+  mutual: true,
+  schemaVersion: true,
+  retired: true,
+};

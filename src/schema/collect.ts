@@ -14,6 +14,7 @@ import {
   type EntityDeclaration,
   type HookDeclaration,
   type IndexDeclaration,
+  isDeclaredCopy,
   ownDeclarations,
   type PropertyDeclaration,
   type RelationDeclaration,
@@ -80,7 +81,11 @@ export function collectEntity(target: AnyClass, problems: Problems): CollectedEn
     ...inherited.flatMap((other) => other.summaries),
     ...classChain(target).flatMap(declaredSummaries),
   ];
-  refusePlain(target, name, summaries, problems);
+  const indexes = [
+    ...inherited.flatMap((other) => other.indexes),
+    ...classChain(target).flatMap(declaredIndexes),
+  ];
+  refuseUndeclared(target, name, { indexes, summaries }, problems);
   return {
     target,
     name,
@@ -95,7 +100,7 @@ export function collectEntity(target: AnyClass, problems: Problems): CollectedEn
     required: new Set(inherited.flatMap((other) => other.required)),
     defaults: inherited.flatMap((other) => other.defaults),
     computed: inherited.flatMap((other) => other.computed),
-    indexes: [...inherited.flatMap((other) => other.indexes), ...classChain(target).flatMap(declaredIndexes)],
+    indexes,
     relations: inherited.flatMap((other) => other.relations),
     copies: [...inherited.flatMap((other) => other.copies), ...classChain(target).flatMap(declaredCopies)],
     summaries,
@@ -112,25 +117,53 @@ export function entityDeclarations(target: AnyClass): EntityDeclaration[] {
   return [];
 }
 
-/** Reports static indexes and summaries in the form of `defineEntity`, which declares nothing in a class. */
-function refusePlain(
+/**
+ * Reports static indexes, summaries and copies that declare nothing: in a list, or of another form than the functions
+ * make. The names of parts alone may stand beside `@Index`.
+ */
+function refuseUndeclared(
   target: AnyClass,
   name: string,
-  summaries: readonly SummaryDeclaration[],
+  { indexes, summaries }: Pick<CollectedEntity, 'indexes' | 'summaries'>,
   problems: Problems,
 ): void {
-  const check = (member: 'indexes' | 'summaries', maker: string, isMade: (name: string) => boolean): void => {
+  const check = (
+    member: 'indexes' | 'summaries' | 'copies',
+    maker: string,
+    isMade: (one: unknown, name: string) => boolean,
+  ): void => {
     const stated: unknown = Reflect.get(target, member);
-    for (const [each, one] of isRecord(stated) ? Object.entries(stated) : []) {
-      if (!isRecord(one) || isMade(each)) continue;
-      const problem = `Its static ${member} have "${each}" as a plain object, which declares nothing.`;
-      problems.add(name, undefined, problem, `Write: static readonly ${member} = { ${each}: ${maker} }.`);
+    if (stated === undefined) return;
+    const problem = (rule: string, each: string): void =>
+      problems.add(
+        name,
+        undefined,
+        `${rule}, which declares nothing.`,
+        `Write: static readonly ${member} = { ${each}: ${maker} }.`,
+      );
+    if (!isRecord(stated)) {
+      problem(`Its static ${member} are ${describe(stated)}`, 'byName');
+      return;
+    }
+    for (const [each, one] of Object.entries(stated)) {
+      if (isMade(one, each)) continue;
+      problem(
+        `Its static ${member} have "${each}" as ${isRecord(one) ? 'a plain object' : describe(one)}`,
+        each,
+      );
     }
   };
-  check('indexes', "index('status')", () => false);
-  check('summaries', "summary({ by: ['status'], figures: { rows: 'count' } })", (each) =>
+  const isListed = (one: unknown, each: string): boolean =>
+    Array.isArray(one) && indexes.some((index) => index.name === each);
+  check(
+    'indexes',
+    "index('status')",
+    (one, each) => declaredElements(one) !== undefined || isListed(one, each),
+  );
+  check('summaries', "summary({ by: ['status'], figures: { rows: 'count' } })", (_, each) =>
     summaries.some((one) => one.name === each),
   );
+  check('copies', "copy(() => Source, { via: 'sourceId', fields: { own: 'property' } })", isDeclaredCopy);
 }
 
 function only<T>(found: readonly T[], name: string, decorator: string, problems: Problems): T | undefined {

@@ -324,7 +324,7 @@ class ColumnCompiler {
       scope,
       property,
       `Table "${this.entity.table.name}" has no family "${family}".`,
-      `Declare it in @Table({ families }), or use one of: ${this.families.join(', ')}.`,
+      `Declare it in @Table({ families })${this.families.length === 0 ? '' : `, or use one of: ${this.families.join(', ')}`}.`,
     );
   }
 

@@ -213,6 +213,13 @@ describe('defineEntity', () => {
     });
   });
 
+  it('refuses what no definition has', () => {
+    const misspelt = { name: 'Wrong', table: crm, key: [part('id')], columns: () => ({}), index: {} };
+    expect(() => defineEntity(misspelt)).toThrow(
+      /^defineEntity\(Wrong\): there is no "index"\. It takes .*indexes/,
+    );
+  });
+
   it('refuses families that the table does not have, at compile time and when the schema is compiled', () => {
     const Wrong = defineEntity({
       name: 'Wrong',

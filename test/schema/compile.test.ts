@@ -8,6 +8,7 @@ import {
   part,
   RowKey,
   recordType,
+  rowKey,
   salt,
   Table,
   type Versioned,
@@ -359,6 +360,22 @@ describe('wrong declarations', () => {
       'Misplaced: @Column is on the static property "counter". Put it on a plain property.',
       'Misplaced: @Column is on Symbol(s). Give the property a string name.',
       'Misplaced: The class has @Entity 2 times. Leave one.',
+    ]);
+    const above = RowKey(part('id')) as unknown as PropertyDecorator;
+    expect(() => above(Misplaced.prototype, 'id')).toThrow(
+      '@RowKey is on the property "id". Put it above the class.',
+    );
+  });
+
+  it('of options that an entity does not have', () => {
+    class Misspelt {
+      static readonly key = rowKey('id', recordType());
+      id!: string;
+    }
+    Entity({ table, TTL: 5 } as never)(Misspelt);
+    expect(problemsOf(Misspelt)).toEqual([
+      expect.stringMatching(/^Misspelt: @Entity has no option "TTL"\. Its options are table, recordType, /),
+      expect.stringContaining('Give it one, @Entity({ table, recordType: 1 }), or leave recordType() out.'),
     ]);
   });
 });

@@ -155,6 +155,22 @@ describe('statics', () => {
       /"byStatus" as a plain object.*Write: static readonly indexes = \{ byStatus: index\('status'\) \}/s,
     );
     expect(compile).toThrow(/"all" as a plain object.*all: summary\(/s);
+    class Unmade extends Plain {
+      static override readonly indexes = [index('status')] as never;
+      static override readonly summaries = { all: 'rows' } as never;
+      static readonly copies = { city: { via: 'id' } };
+    }
+    Entity({ table })(Unmade as never);
+    const unmade = () => compileSchema([Unmade as never]);
+    expect(unmade).toThrow(/Its static indexes are an array, which declares nothing/);
+    expect(unmade).toThrow(/"all" as "rows", which declares nothing/);
+    expect(unmade).toThrow(/"city" as a plain object.*Write: static readonly copies = \{ city: copy\(/s);
+    class Named extends Plain {
+      static override readonly indexes = { byStatus: 'status' } as never;
+      static override readonly summaries = {} as never;
+    }
+    Entity({ table })(Named as never);
+    expect(() => compileSchema([Named as never])).toThrow(/"byStatus" as "status", which declares nothing/);
     // Beside the decorator it is the list that gives the types.
     class Listed {
       static readonly key = rowKey('id');

@@ -141,11 +141,11 @@ const MISTAKES: readonly (readonly [string, RegExp])[] = [
   ],
   [
     "@RowKey(part('a'), part('b'))\nexport class NoB { declare static readonly key: ['a', 'b']; a!: string; }",
-    /\\"b\\" is a part of @RowKey, but the class has no such property/,
+    /\\"b\\" is a part of the row key, but the class has no such property/,
   ],
   [
     "@RowKey(part('a', uint32))\nexport class Wrong { declare static readonly key: ['a']; a!: string; }",
-    /The type of \\"a\\" is not the one that its codec in @RowKey stores/,
+    /The type of \\"a\\" is not the one that its codec in the row key stores/,
   ],
   [
     "@RowKey(part('a'))\nexport class Optional { declare static readonly key: ['a']; a?: string; }",
@@ -153,11 +153,11 @@ const MISTAKES: readonly (readonly [string, RegExp])[] = [
   ],
   [
     "@RowKey(part('ix'))\nexport class Misspelt { declare static readonly key: ['id']; id!: string; }",
-    /\\"ix\\" is a part of @RowKey, but the class has no such property/,
+    /\\"ix\\" is a part of the row key, but the class has no such property/,
   ],
   [
     "@RowKey(part('iy'))\nexport class MisspeltAlone { id!: string; }",
-    /\\"iy\\" is a part of @RowKey, but the class has no such property/,
+    /\\"iy\\" is a part of the row key, but the class has no such property/,
   ],
   [
     "@Index('byName', [part('nmae')])\nexport class MisspeltPart { declare static readonly indexes: { byName: ['name'] }; name!: string; }",

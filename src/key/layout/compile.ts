@@ -109,12 +109,14 @@ class LayoutCompiler {
     const declared = this.elements.filter(({ kind }) => kind === 'recordType').length;
     if (declared > 1) this.problems.push('recordType() occurs in the row key more than once.');
     if (declared > 0 && recordType === undefined) {
-      this.problems.push('The row key has recordType(), but the entity declares no record type.');
+      this.problems.push(
+        'The row key has recordType(), but the entity declares no record type. Give it one, @Entity({ table, recordType: 1 }), or leave recordType() out.',
+      );
     }
     if (recordType === undefined) return;
     if (declared === 0) {
       this.problems.push(
-        `The entity has record type ${describe(recordType)}, but its row key has no recordType().`,
+        `The entity has record type ${describe(recordType)}, but its row key has no recordType(). Put recordType() into the key, behind the parts that the entities of the table share.`,
       );
     }
     if (!Number.isInteger(recordType) || recordType < 0 || recordType > 255) {
@@ -135,7 +137,9 @@ class LayoutCompiler {
         element.kind === 'salt' ? (element.over ?? []) : element.kind === 'bucket' ? [element.of] : [];
       for (const name of named) {
         if (!seen.has(name))
-          this.problems.push(`${element.kind}() is over "${name}", which is not a part of the row key.`);
+          this.problems.push(
+            `${element.kind}() is over "${name}", which is not a part of the row key. Its parts are ${[...seen].join(', ')}.`,
+          );
       }
     }
   }
