@@ -31,10 +31,13 @@ describe('a scan', () => {
   let engine: HBaseEngine;
   let script: Answer[];
   let asked: ReturnType<typeof readScanRequest>[];
+  /** Whether scans of `hbase:meta` are answered by the script too. */
+  let scriptsMeta: boolean;
 
   beforeEach(async () => {
     script = [];
     asked = [];
+    scriptsMeta = false;
     peer = await FakePeer.start((request) => answer(request));
     engine = await connectHBase({ masters: [peer.address], pause: 1, quarantine: 0 });
   });
@@ -47,6 +50,7 @@ describe('a scan', () => {
     if (request.method !== 'Scan') return false;
     const scan = readScanRequest(request);
     if (
+      !scriptsMeta &&
       Buffer.from(scan.region?.value ?? [])
         .toString()
         .startsWith('hbase:meta')
@@ -105,6 +109,28 @@ describe('a scan', () => {
       .map(
         ({ scan }) => `${scan!.includeStartRow ? '[' : '('}${Buffer.from(scan!.startRow ?? []).toString()}`,
       );
+
+  it('of hbase:meta takes rows in the order of their tables, start keys and ids, also when it goes on after a loss', async () => {
+    scriptsMeta = true;
+    // By their bytes alone, the first two would be the other way round.
+    const rows = ['t,,1.a.', 't,\x0c,1.b.', 't,\x0c\x01,1.c.', 't,\x0c\x01,2.d.'] as const;
+    const [first, second, third, fourth] = rows.map((row) => ({ pieces: [[`${row}:a`]] }));
+    const unlike = (name: string): Answer => ({ fail: `org.apache.hadoop.hbase.${name}` });
+    const read = async (scan: Scan): Promise<string[]> => {
+      const found: string[] = [];
+      for await (const { row } of engine.table('hbase:meta').scan(scan))
+        found.push(Buffer.from(row).toString());
+      return found;
+    };
+    script = [first!, second!, unlike('UnknownScannerException'), third!, { ...fourth!, more: false }];
+    expect(await read(new Scan().withStartRow(Buffer.from('t,,')))).toEqual(rows);
+    expect(starts()).toEqual(['[t,,', `(${rows[1]}`]);
+    script = [fourth!, third!, second!, { ...first!, more: false }];
+    expect(await read(new Scan().setReversed(true))).toEqual(rows.toReversed());
+    // What comes out of this order is asked for again.
+    script = [second!, { ...first!, more: false }, { ...third!, more: false }];
+    expect(await read(new Scan())).toEqual([rows[1], rows[2]]);
+  });
 
   it('that is aborted while a region answers its last ends with that, and asks nothing again', async () => {
     const retries: string[] = [];

@@ -8,7 +8,7 @@ import type { Observer } from '../observe/observer.js';
 import { bytesOf, type TableStatistics } from '../observe/table-figures.js';
 import type { HBaseSettings } from '../options.js';
 import type { RegionFinder } from '../region/locator.js';
-import type { Region } from '../region/region.js';
+import { compareMetaRows, META_TABLE, type Region } from '../region/region.js';
 import { asRowanError } from '../rpc/call.js';
 import type { ConnectionPool } from '../rpc/connection-pool.js';
 import { RemoteError } from '../rpc/errors.js';
@@ -75,6 +75,8 @@ export class HBaseScanner implements ResultScanner {
   private readonly timeout: number;
   private readonly statistics: TableStatistics;
   private readonly signal: AbortSignal | undefined;
+  /** The order of the table's rows. */
+  private readonly compare: (a: Uint8Array, b: Uint8Array) => number;
 
   constructor(
     private readonly context: ScannerContext,
@@ -85,6 +87,7 @@ export class HBaseScanner implements ResultScanner {
     private readonly replicaId = 0,
   ) {
     this.assembler = new RowAssembler(scan.batch, this.fetched);
+    this.compare = table === META_TABLE ? compareMetaRows : compareBytes;
     this.start = scan.startRow;
     this.includeStart = scan.includeStartRow || scan.startRow.length === 0;
     this.timeout = options.timeout ?? context.settings.operationTimeout;
@@ -350,7 +353,7 @@ export class HBaseScanner implements ResultScanner {
     const { lastCompleteRow } = this.assembler;
     const row = rows?.firstRow ?? pieces[0]?.[0]?.row;
     if (row === undefined || lastCompleteRow === undefined || this.assembler.goesOnWith(row)) return;
-    const order = compareBytes(row, lastCompleteRow);
+    const order = this.compare(row, lastCompleteRow);
     if (this.scan.reversed ? order >= 0 : order <= 0) throw outOfOrder(row);
   }
 
@@ -418,7 +421,7 @@ export class HBaseScanner implements ResultScanner {
   /** Whether `row` is at or after the start of the current region's scanner. */
   private isAtOrAfterStart(row: Uint8Array): boolean {
     if (this.start === EMPTY_BYTES || this.start.length === 0) return true;
-    const order = compareBytes(row, this.start);
+    const order = this.compare(row, this.start);
     return this.scan.reversed ? order <= 0 : order >= 0;
   }
 }

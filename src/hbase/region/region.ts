@@ -1,5 +1,12 @@
 import { createHash } from 'node:crypto';
-import { concatBytes, EMPTY_BYTES, fromLatin1, toLatin1, toStringBinary } from '../../bytes/index.js';
+import {
+  compareBytes,
+  concatBytes,
+  EMPTY_BYTES,
+  fromLatin1,
+  toLatin1,
+  toStringBinary,
+} from '../../bytes/index.js';
 import type { Result } from '../../table/result.js';
 import type { OperationStatistics } from '../observe/table-figures.js';
 import { addressKey, type ServerAddress } from '../rpc/connection-settings.js';
@@ -233,4 +240,26 @@ function addressOf(value: Uint8Array | undefined): ServerAddress | undefined {
 function longOf(value: Uint8Array | undefined): number | undefined {
   if (value === undefined || value.length !== 8) return undefined;
   return Number(new DataView(value.buffer, value.byteOffset, 8).getBigInt64(0));
+}
+
+const COMMA = 0x2c;
+
+/** The order of `hbase:meta`'s rows (`MetaCellComparator`): by table, then start key, then id. */
+export function compareMetaRows(a: Uint8Array, b: Uint8Array): number {
+  const firstA = a.indexOf(COMMA);
+  const firstB = b.indexOf(COMMA);
+  const table = compareBytes(firstA < 0 ? a : a.subarray(0, firstA), firstB < 0 ? b : b.subarray(0, firstB));
+  if (table !== 0) return table;
+  if (firstA < 0 || firstB < 0) return (firstA < 0 ? 0 : 1) - (firstB < 0 ? 0 : 1);
+  const lastA = a.lastIndexOf(COMMA);
+  const lastB = b.lastIndexOf(COMMA);
+  const start = compareBytes(
+    lastA > firstA ? a.subarray(firstA + 1, lastA) : a.subarray(firstA + 1),
+    lastB > firstB ? b.subarray(firstB + 1, lastB) : b.subarray(firstB + 1),
+  );
+  if (start !== 0) return start;
+  const hasIdA = lastA > firstA;
+  const hasIdB = lastB > firstB;
+  if (!hasIdA || !hasIdB) return (hasIdA ? 1 : 0) - (hasIdB ? 1 : 0);
+  return compareBytes(a.subarray(lastA + 1), b.subarray(lastB + 1));
 }

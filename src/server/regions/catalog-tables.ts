@@ -1,7 +1,7 @@
 /** Reads of `hbase:meta` and `hbase:namespace`, tables derived from the catalog, by any get and scan. */
 
 import { compareBytes, equalBytes } from '../../bytes/index.js';
-import { META_TABLE } from '../../hbase/region/region.js';
+import { compareMetaRows, META_TABLE } from '../../hbase/region/region.js';
 import { RowsFilter } from '../../store/filter/rows-filter.js';
 import { type Get, type Query, Result, type Scan } from '../../table/index.js';
 import { JavaClass, ServerException } from '../errors.js';
@@ -144,26 +144,4 @@ function columnsOf(row: Result, query: Query): Result | undefined {
     return columns === null || (columns?.some((column) => equalBytes(column, cell.qualifier)) ?? false);
   });
   return cells.length === 0 ? undefined : new Result(row.row, cells);
-}
-
-const COMMA = 0x2c;
-
-/** The order of `hbase:meta`'s rows (`MetaCellComparator`): by table, then start key, then id. */
-function compareMetaRows(a: Uint8Array, b: Uint8Array): number {
-  const firstA = a.indexOf(COMMA);
-  const firstB = b.indexOf(COMMA);
-  const table = compareBytes(firstA < 0 ? a : a.subarray(0, firstA), firstB < 0 ? b : b.subarray(0, firstB));
-  if (table !== 0) return table;
-  if (firstA < 0 || firstB < 0) return (firstA < 0 ? 0 : 1) - (firstB < 0 ? 0 : 1);
-  const lastA = a.lastIndexOf(COMMA);
-  const lastB = b.lastIndexOf(COMMA);
-  const start = compareBytes(
-    lastA > firstA ? a.subarray(firstA + 1, lastA) : a.subarray(firstA + 1),
-    lastB > firstB ? b.subarray(firstB + 1, lastB) : b.subarray(firstB + 1),
-  );
-  if (start !== 0) return start;
-  const hasIdA = lastA > firstA;
-  const hasIdB = lastB > firstB;
-  if (!hasIdA || !hasIdB) return (hasIdA ? 1 : 0) - (hasIdB ? 1 : 0);
-  return compareBytes(a.subarray(lastA + 1), b.subarray(lastB + 1));
 }
