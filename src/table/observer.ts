@@ -57,6 +57,11 @@ export interface WriteObserver {
   ignores?(change: RowMutation | RowMutations): boolean;
   before?(write: ObservedWrite): Additions | Promise<Additions>;
   after?(write: ObservedWrite): Additions | Promise<Additions>;
+  /**
+   * Whether the other functions are also called when a transaction of the embedded engine makes a change, and not only when it commits.
+   * What they return then is visible to the transaction itself, and is not written. Default false.
+   */
+  readonly inTransactions?: boolean | undefined;
 }
 
 /** The observers of an engine's tables, in the order in which they were added. */
@@ -99,6 +104,7 @@ export class WriteObservers {
       ...(observer.ignores && { ignores: (change) => observer.ignores!(change) }),
       ...(observer.before && { before: (write) => observer.before!(write) }),
       ...(observer.after && { after: (write) => observer.after!(write) }),
+      inTransactions: observer.inTransactions,
     };
     this.byTable.set(name, [...(this.byTable.get(name) ?? []), entry]);
     return () => {

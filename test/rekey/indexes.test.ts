@@ -130,3 +130,49 @@ it('copies that were flushed alone have their entries when the process was lost 
   expect(await idsOf(again, target, 'a')).toHaveLength((rows * 2) / 3);
   await again.close();
 });
+
+it('a transaction that writes a row under both keys sees its writes under both, and indexes and summaries agree with the rows', async () => {
+  const summaries = { perX: { by: ['x'], figures: { rows: 'count' } } };
+  const both = (name: string, key: readonly KeyElement[]) =>
+    defineEntity({
+      name,
+      table: defineTable({ name: name.toLowerCase(), families: { d: {} } }),
+      key,
+      columns: (c: ColumnBuilder<string>) => ({
+        x: c.column('d:x', text).optional(),
+        y: c.column('d:y', text).optional(),
+      }),
+      indexes: { byX: { on: [part('x')], unique: true } },
+      summaries,
+    } as never) as unknown as KeyedClass;
+  const [source, target] = [both('From', [part('id')]), both('To', salted)];
+  const db = await openMemory({ entities: [source, target] });
+  await db.repository(source).put({ id: '1', x: 'a', y: 'a' } as never);
+  await db.rekey(source, target).run();
+  await db.transaction(async (tx) => {
+    const [olds, news] = [tx.repository(source), tx.repository(target)];
+    await news.put({ id: '1', x: 'b' } as never);
+    expect(await olds.get({ id: '1' } as never)).toMatchObject({ x: 'b', y: 'a' });
+    const taken = olds.put({ id: '2', x: 'b' } as never);
+    await expect(taken).rejects.toMatchObject({ code: 'ERR_CONFLICT' });
+    await olds.put({ id: '1', x: 'c' } as never);
+    expect(await news.get({ id: '1' } as never)).toMatchObject({ x: 'c', y: 'a' });
+    await news.delete({ id: '3' } as never);
+    await olds.put({ id: '3', x: 'd' } as never);
+    expect(await news.find({} as never, { fullScan: true }).count()).toBe(2);
+  });
+  for (const each of [source, target]) {
+    expect(await idsOf(db, each, 'c')).toEqual(['1']);
+    expect(await db.index(each, 'byX' as never).verify()).toMatchObject({ missing: 0, extra: 0, stale: 0 });
+    const groups = await db.summary(each, 'perX' as never).check();
+    expect(groups).toMatchObject({ groups: 2, stale: 0, missing: 0, extra: 0 });
+  }
+  const undone = db.transaction(async (tx) => {
+    await tx.repository(source).delete({ id: '1' } as never);
+    expect(await tx.repository(target).get({ id: '1' } as never)).toBeNull();
+    throw new Error('undone');
+  });
+  await expect(undone).rejects.toThrow('undone');
+  expect(await db.repository(target).get({ id: '1' } as never)).toMatchObject({ x: 'c' });
+  await db.close();
+});

@@ -117,7 +117,7 @@ export interface StepCore extends PreparationCore {
 }
 
 /** Stops observers that add changes in response to each other endlessly. */
-const MAX_DEPTH = 16;
+export const MAX_DEPTH = 16;
 
 /** A state of the step that it can be rolled back to. */
 interface Savepoint {
@@ -290,10 +290,8 @@ export class WriteStep implements AtomicStep {
     return prepared.result;
   }
 
-  private applyAll(changes: unknown): void {
-    if (changes === undefined) return;
-    if (!Array.isArray(changes)) throw notAList();
-    for (const change of changes as readonly TableChange[]) this.apply(change);
+  private applyAll(additions: unknown): void {
+    for (const change of changesOf(additions)) this.apply(change);
   }
 
   private write(
@@ -393,7 +391,7 @@ export class WriteStep implements AtomicStep {
 }
 
 /** The cells written to a row. They use the caller's bytes, and are valid until the turn ends. */
-function storedCells({ row, cells, now, ttl, ttls }: PreparedRow): Cell[] {
+export function storedCells({ row, cells, now, ttl, ttls }: PreparedRow): Cell[] {
   return cells.map(({ family, qualifier, timestamp, type, value }, index) => {
     const time = timestamp === LATEST_TIMESTAMP ? now : timestamp;
     const lives = ttls?.[index] ?? ttl;
@@ -403,12 +401,19 @@ function storedCells({ row, cells, now, ttl, ttls }: PreparedRow): Cell[] {
   });
 }
 
-function tooDeep(table: string): InvalidArgumentError {
+export function tooDeep(table: string): InvalidArgumentError {
   return new InvalidArgumentError(
     `Observers of writes have responded to each other's changes ${MAX_DEPTH} levels deep, last for table "${table}". ` +
       'An observer must not add changes that lead back to it.',
     { details: { table } },
   );
+}
+
+/** What an observer has returned. @throws InvalidArgumentError for anything but a list or nothing. */
+export function changesOf(additions: unknown): readonly TableChange[] {
+  if (additions === undefined) return [];
+  if (!Array.isArray(additions)) throw notAList();
+  return additions as readonly TableChange[];
 }
 
 function notAList(): InvalidArgumentError {

@@ -3,16 +3,19 @@ import { ClosedError, RowanError, SerializationError } from '../../errors.js';
 import {
   type Get,
   LATEST_TIMESTAMP,
+  type ObservedWrite,
   type Query,
   type Result,
   type RowMutation,
   RowMutations,
   type Scan,
+  type WriteObserver,
 } from '../../table/index.js';
 import { WrittenCells } from '../commit/commit-queue.js';
 import { ownCopy, Preparation, type PreparedRow } from '../commit/preparation.js';
 import { RowClock } from '../commit/row-clock.js';
 import type { RowReader } from '../commit/row-operations.js';
+import { changesOf, MAX_DEPTH, storedCells, tooDeep } from '../commit/write-step.js';
 import type { CellCursor } from '../cursor.js';
 import type { ChunkPool } from '../memstore/arena.js';
 import { Memstore } from '../memstore/memstore.js';
@@ -188,10 +191,56 @@ export class StoreTransaction implements RegisteredReader {
     notBefore = 0,
     timestampsAssigned = false,
   ): Result {
+    const given = { state, change, notBefore, timestampsAssigned, madeAt: this.core.rowClock.now() };
+    const observers = this.observersOf(state.name, change);
+    if (observers.length === 0) return this.write(given, true).result;
+    const before = this.savepoint();
+    try {
+      return this.observed(given, true, observers, 0);
+    } catch (error) {
+      this.rollbackTo(before);
+      throw error;
+    }
+  }
+
+  /** The observers that take part in transactions. */
+  private observersOf(table: string, change: RowMutation | RowMutations): readonly WriteObserver[] {
+    const all = this.core.observers.interested(table, change);
+    return all?.filter(({ inTransactions }) => inTransactions === true) ?? [];
+  }
+
+  /** Makes a change, and what its observers add, which the commit will not make: they add it then, too. */
+  private observed(
+    given: PrivateChange,
+    isOwn: boolean,
+    observers: readonly WriteObserver[],
+    depth: number,
+  ): Result {
+    const { state, change } = given;
+    if (depth === MAX_DEPTH) throw tooDeep(state.name);
+    const write: ObservedWrite = {
+      table: state.name,
+      change,
+      read: (get, table = state.name) => this.rowReader(this.stateOf(table), get.row).read(get),
+    };
+    const add = (additions: unknown): void => {
+      for (const { table, change: added, timestampsAssigned = false } of changesOf(additions)) {
+        const addition = { ...given, state: this.writableState(table), change: added, timestampsAssigned };
+        this.observed({ ...addition, notBefore: 0 }, false, this.observersOf(table, added), depth + 1);
+      }
+    };
+    for (const { before } of observers) add(before?.(write));
+    const row = this.write(given, isOwn);
+    for (const { after } of observers) add(after?.({ ...write, stored: () => storedCells(row) }));
+    return row.result;
+  }
+
+  private write(given: PrivateChange, isOwn: boolean): PreparedRow {
+    const { state, change, notBefore, timestampsAssigned } = given;
     this.space.check(state, change);
     const row = this.preparation.prepare(state, change, notBefore, timestampsAssigned);
-    this.writes.add(row, { state, change, notBefore, timestampsAssigned, madeAt: this.core.rowClock.now() });
-    return row.result;
+    this.writes.add(row, isOwn ? given : undefined);
+    return row;
   }
 
   savepoint(): PrivateSavepoint {
@@ -359,8 +408,11 @@ class PrivateWrites {
     return state.descriptor.families.some(({ name }) => this.memstores.has(keyOf(state, name)));
   }
 
-  /** @throws RowanError `ERR_TOO_LARGE`; then the change is not made. */
-  add(row: PreparedRow, given: PrivateChange): void {
+  /**
+   * @param given the change that the commit will make. Undefined: none.
+   * @throws RowanError `ERR_TOO_LARGE`; then the change is not made.
+   */
+  add(row: PreparedRow, given: PrivateChange | undefined): void {
     const { state } = row;
     let bytes = 0;
     for (const cell of row.cells) bytes += row.row.length + cell.qualifier.length + cell.value.length;
@@ -374,7 +426,7 @@ class PrivateWrites {
       this.written.add(memstore, memstore.add(row.row, qualifier, time, type, this.number, ttl, value));
     }
     this.bytes += bytes;
-    this.changes.push({ ...given, change: ownCopy(given.change) });
+    if (given !== undefined) this.changes.push({ ...given, change: ownCopy(given.change) });
   }
 
   savepoint(): PrivateSavepoint {

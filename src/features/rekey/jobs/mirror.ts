@@ -89,6 +89,8 @@ export class Mirror {
     const isOwn = ({ change }: ObservedWrite): boolean =>
       this.ownChanges.has(change) && mapping.matches(change.row);
     return {
+      // A transaction may use both layouts.
+      inTransactions: true,
       ignores: () => this.isSuspended,
       before: (write) => {
         if (isOwn(write)) this.noteImage(mapping.source, write);
