@@ -98,6 +98,8 @@ export class TsvLayout {
       }
       start = at + 1;
     }
+    // As HBase's ImportTsv: with a wrong separator every line would be a row without cells.
+    if (index === 1) throw new BadLine('No delimiter');
     for (; index < columns.length; index++) {
       const { kind } = columns[index]!;
       if (kind !== 'cell') throw new BadLine(`No ${kind}`);

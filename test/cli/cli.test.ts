@@ -103,6 +103,13 @@ describe('rowan', () => {
   });
 });
 
+test('rowan hbase takes masters, and the place that other commands take', async () => {
+  for (const place of ['127.0.0.1:1', 'hbase:127.0.0.1:1', 'hbase:127.0.0.1:1,127.0.0.1:2']) {
+    const { code, err } = await run('hbase', 'status', place);
+    expect([code, err]).toEqual([1, expect.stringContaining('Cannot connect to 127.0.0.1:')]);
+  }
+});
+
 test('a full disk is told in one line, where Node names no path', async () => {
   let err = '';
   const full = Object.assign(new Error('ENOSPC: no space left on device, write'), {

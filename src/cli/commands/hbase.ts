@@ -169,7 +169,9 @@ function slowLines(entries: readonly SlowLogEntry[]): string {
 
 function placeOf(place: string | undefined): { readonly configuration?: string; readonly masters?: string } {
   if (place === undefined) return {};
-  return /[/\\]|\.xml$/.test(place) ? { configuration: place } : { masters: place };
+  if (/[/\\]|\.xml$/.test(place)) return { configuration: place };
+  // Also hbase:host:port, the place of other commands. The host of hbase:16000 is named hbase.
+  return { masters: place.replace(/^hbase:(?!\d+(,|$))/, '') };
 }
 
 const MEBIBYTE = 1 << 20;

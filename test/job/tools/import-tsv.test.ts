@@ -58,7 +58,7 @@ test('lines that cannot be read are counted and told with their place, or end th
   expect(counters).toEqual({ lines: 6, cells: 1, 'bad lines': 4 });
   expect(bad).toEqual([
     '7: "x" is not a valid timestamp',
-    '14: No timestamp',
+    '14: No delimiter',
     '15: No row',
     '20: Excessive columns',
   ]);
@@ -66,6 +66,19 @@ test('lines that cannot be read are counted and told with their place, or end th
   await expect(
     importTsv(stage.engine, 't', [path], { ...options, skipBadLines: false, name: 'strict' }),
   ).rejects.toThrow(`The line at byte 7 of ${path} cannot be read: "x" is not a valid timestamp`);
+});
+
+test('a line without the separator is bad, as with a wrong separator', async () => {
+  const path = await file('w.csv', 'r1;a\nr2\nr3;b;c\nr4,d\n');
+  const bad: string[] = [];
+  const { counters } = await importTsv(stage.engine, 't', [path], {
+    columns: ['HBASE_ROW_KEY', 'f:q', 'f:r'],
+    separator: ',',
+    create: true,
+    onBadLine: ({ offset, why }) => bad.push(`${offset}: ${why}`),
+  });
+  expect(counters).toEqual({ lines: 4, cells: 1, 'bad lines': 3 });
+  expect(bad).toEqual(['0: No delimiter', '5: No delimiter', '8: No delimiter']);
 });
 
 test('a dry run writes nothing and needs no table', async () => {
