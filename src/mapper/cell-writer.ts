@@ -1,4 +1,4 @@
-import { concatBytes, equalBytes, toStringBinary } from '../bytes/index.js';
+import { compareBytes, concatBytes, equalBytes, toStringBinary } from '../bytes/index.js';
 import { isLost } from '../codec/index.js';
 import { generated } from '../codegen/generated.js';
 import { InvalidArgumentError, RowanError } from '../errors.js';
@@ -350,8 +350,7 @@ return function packColumns(o, out, puts) {
   let count = puts.cellCount, ${variables.join(', ')};
 ${shapeSource(shape).reads.join('\n')}
   try {
-${marker === undefined ? '' : `    out.append(markerValue); ${packedCell(columns.length)}`}
-${columns.map(packingSource).join('\n')}
+${markedAmong(entity, columns.map(packingSource), `    out.append(markerValue); ${packedCell(columns.length)}`).join('\n')}
   } catch (cause) {
     throw encoding === undefined ? cause : failure(encoding, cause);
   }
@@ -372,6 +371,23 @@ function packingSource({ kind, codec, required }: ColumnSchema, i: number): stri
 
 function packedCell(column: number): string {
   return `cells[count] = ${column}; valueEnds[count++] = out.length;`;
+}
+
+/** The steps of an entity's columns, and among them the marker's, where its cell belongs by qualifier: cells in order are cheaper to store. */
+function markedAmong(
+  { columns, marker }: MappedEntity,
+  steps: readonly string[],
+  step: string,
+): readonly string[] {
+  if (marker === undefined) return steps;
+  let place = Math.max(
+    0,
+    columns.findIndex(({ family }) => family === marker.family),
+  );
+  const isBefore = ({ family, qualifier }: ColumnSchema): boolean =>
+    family === marker.family && compareBytes(qualifier, marker.qualifier) < 0;
+  while (place < columns.length && isBefore(columns[place]!)) place++;
+  return steps.toSpliced(place, 0, step);
 }
 
 /** Codecs with an `encode` of their own are faster than through a buffer. */
@@ -399,8 +415,7 @@ return function writeColumns(o, put) {
   let ${variables.join(', ')};
 ${shapeSource(shape).reads.join('\n')}
   try {
-${markerCell}
-${columns.map(stepSource).join('\n')}
+${markedAmong(entity, columns.map(stepSource), markerCell).join('\n')}
   } catch (cause) {
     throw encoding === undefined ? cause : failure(encoding, cause);
   }

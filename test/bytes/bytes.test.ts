@@ -1,5 +1,6 @@
+import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { copyBytes, prefixEnd } from '../../src/bytes/index.js';
+import { copyBytes, copyWords, prefixEnd } from '../../src/bytes/index.js';
 import { compileKeyLayout, desc, part, phoenix, timeBucket, uint8 } from '../../src/key/index.js';
 import { Scan } from '../../src/table/index.js';
 
@@ -22,6 +23,21 @@ test('a copy shares nothing with what it was made of', () => {
       [1, 2],
     ]);
   }
+});
+
+test('words are copied from any offset to any other, and nothing beside them', () => {
+  const source = new Uint8Array(600).map((_, i) => i + 1);
+  const held = new DataView(source.buffer, 100);
+  fc.assert(
+    fc.property(fc.nat(9), fc.nat(9), fc.nat(200), (from, at, length) => {
+      const target = new Uint8Array(new SharedArrayBuffer(300));
+      copyWords(held, from, length, new DataView(target.buffer, 50), at);
+      const wanted = new Uint8Array(300);
+      wanted.set(source.subarray(100 + from, 100 + from + length), 50 + at);
+      expect(target).toEqual(wanted);
+    }),
+    { numRuns: 200 },
+  );
 });
 
 test('keys are read from Buffers without changing them', () => {

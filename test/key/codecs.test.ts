@@ -467,6 +467,34 @@ it('texts of any length are their UTF-8, or refused for half of a surrogate pair
   );
 });
 
+it('bytes of any length are the text of their UTF-8, or refused', () => {
+  const part: fc.Arbitrary<string | readonly number[]> = fc.oneof(
+    { weight: 40, arbitrary: fc.constantFrom('a', 'z') },
+    { weight: 2, arbitrary: fc.constantFrom('ü', '\u20ac', '\u{1f600}', '\0', '\ufffd', '\ufeff') },
+    {
+      weight: 1,
+      arbitrary: fc.constantFrom([0x80], [0xc3], [0xff], [0xf0, 0x9f], [0xed, 0xa0, 0x80], [0xc0, 0xaf]),
+    },
+  );
+  const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
+  const known = (bytes: Uint8Array): string | undefined => {
+    try {
+      return decoder.decode(bytes);
+    } catch {
+      return undefined;
+    }
+  };
+  fc.assert(
+    fc.property(fc.array(part, { maxLength: 90, size: 'max' }), (parts) => {
+      const bytes = new Uint8Array(Buffer.concat(parts.map((each) => Buffer.from(each as string))));
+      const wanted = known(bytes);
+      if (wanted === undefined) expect(() => text.decode(bytes)).toThrow(/not well-formed UTF-8/);
+      else expect(text.decode(bytes)).toBe(wanted);
+    }),
+    { numRuns: 300, examples: [[['\ufeff', ...'a'.repeat(40), '\ufffd']], [[...'a'.repeat(40), [0xff]]]] },
+  );
+});
+
 it('encoded values keep their bytes while others are encoded', () => {
   const lengths = [...Array.from({ length: 300 }, (_, i) => 60 + ((i * 37) % 1100))];
   const values = lengths.map((length, i) => String.fromCharCode(97 + (i % 26)).repeat(length));

@@ -298,7 +298,7 @@ describe('@Packed', () => {
 
   it('keeps the offset from the start of the span in two bytes, as OpenTSDB does', () => {
     const [put] = write(new Map([[start + 61_000, 1.5]])) as [Put];
-    expect(put.cells.map(({ qualifier }) => Buffer.from(qualifier).toString('hex'))).toEqual(['5f', '003d']);
+    expect(put.cells.map(({ qualifier }) => Buffer.from(qualifier).toString('hex'))).toEqual(['003d', '5f']);
   });
 
   it('gives back the times, and the start of the span as the part', () => {

@@ -10,7 +10,7 @@ import { compileSchema } from '../../src/mapper/index.js';
 import type { ItemOutcome } from '../../src/repository/options.js';
 import type { EntityPacking, EntitySchema } from '../../src/schema/types.js';
 import { type EmbeddedEngine, openEmbedded } from '../../src/store/engine.js';
-import { type Engine, Scan, tableDescriptor, type WriteObserver } from '../../src/table/index.js';
+import { type Engine, type Put, Scan, tableDescriptor, type WriteObserver } from '../../src/table/index.js';
 import { MemoryFileSystem } from '../../src/testing/fs/memory-fs.js';
 import { openMemory } from '../../src/testing/index.js';
 import { scaled } from '../proof/scale.js';
@@ -341,6 +341,22 @@ describe('packed puts', () => {
     expect(three.puts.bytes.buffer).toBe(buffer);
     pack('four');
     expect([valuesOf(two)[1], valuesOf(three)[1]]).toEqual(['two', 'three']);
+  });
+
+  test('have the cells of each family by qualifier, the marker among them', () => {
+    const [{ mapper }] = compileSchema([Note]).entities as [EntitySchema];
+    const note = { id: 'a', s: 's', b: Uint8Array.of(1), i: 1, j: {}, a: 1 };
+    const packing = mapper.packing('USE_DEFAULT')!;
+    packing.add(note, Uint8Array.of(97));
+    for (const put of [packing.puts.toPuts()[0]!, mapper.toMutations(note, Uint8Array.of(97))[0] as Put])
+      expect(put.cells.map(({ family, qualifier }) => `${family}:${Buffer.from(qualifier)}`)).toEqual([
+        'd:A',
+        'd:_',
+        'd:i',
+        'd:s',
+        'e:b',
+        'e:j',
+      ]);
   });
 
   test('of a family that the table does not have are refused as other puts are', async () => {

@@ -6,7 +6,16 @@ import { BaseCodec, badBytes, badValue, type Framing, type KeyWriter, type Scala
 /** Lossless UTF-8: lone surrogates and malformed bytes are errors; nothing is replaced. */
 
 const encoder = new TextEncoder();
-/** From this many characters on, TextEncoder is faster than JavaScript. */
+const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
+/**
+ * Methods of Node's buffers that take offsets of any byte array, so that no view of its part is made: half of the time of a text of 100
+ * bytes. Node does not document them, so where one is missing the standard classes do the same.
+ */
+const { utf8Slice, utf8Write } = Buffer.prototype as unknown as {
+  utf8Slice?: (this: Uint8Array, start: number, end: number) => string;
+  utf8Write?: (this: Uint8Array, text: string, offset: number, length: number) => number;
+};
+/** From this many characters on, they are faster than JavaScript. */
 const LONG = 32;
 const LONE_SURROGATE = /\p{Surrogate}/u;
 
@@ -16,8 +25,10 @@ export function writeUtf8(text: string, out: KeyWriter, codec: string): void {
   out.ensure(3 * count);
   const { buffer } = out;
   if (count >= LONG) {
-    const { written } = encoder.encodeInto(text, buffer.subarray(out.length));
-    // TextEncoder replaces lone surrogates. ASCII has none, and a byte for each character.
+    const written =
+      utf8Write?.call(buffer, text, out.length, 3 * count) ??
+      encoder.encodeInto(text, buffer.subarray(out.length)).written;
+    // Lone surrogates are replaced. ASCII has none, and a byte for each character.
     if (written !== count && LONE_SURROGATE.test(text)) throw loneSurrogate(text, codec);
     out.length += written;
     return;
@@ -52,8 +63,9 @@ function loneSurrogate(text: string, codec: string): Error {
   return badValue(codec, text, 'well-formed text (it has a lone surrogate)');
 }
 
-const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
-/** Up to this many bytes, building a string in JavaScript is faster than calling TextDecoder. */
+/** What stands for malformed bytes in a text that was decoded all the same. */
+const REPLACEMENT = '\ufffd';
+/** Up to this many bytes, building a string in JavaScript is faster than having it decoded. */
 const SHORT = 24;
 
 /**
@@ -110,6 +122,10 @@ export function asciiReader(): AsciiReader {
 
 function decodeUtf8(bytes: Uint8Array, start: number, end: number, codec: string): string {
   try {
+    if (utf8Slice !== undefined) {
+      const text = utf8Slice.call(bytes, start, end);
+      if (!text.includes(REPLACEMENT)) return text;
+    }
     return decoder.decode(bytes.subarray(start, end));
   } catch {
     throw badBytes(codec, bytes, start, end, 'they are not well-formed UTF-8');

@@ -185,6 +185,7 @@ export class PackedPutBatch extends PutBatch {
     const { state, times } = this;
     const { columns, rows, rowEnds, cells, valueEnds, bytes } = this.puts;
     const numbers = columns.map(({ family }) => state.familyNumbers.get(family)!);
+    const values = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
     let cell = 0;
     let from = this.puts.start;
     /** What the cells of each column begin with. */
@@ -199,7 +200,7 @@ export class PackedPutBatch extends PutBatch {
       builder.beginMutation(state.id, rows[i]!, end - cell);
       for (; cell < end; cell++) {
         const to = valueEnds[cell]!;
-        builder.putCell(heads[cells[cell]!]!, bytes, from, to - from);
+        builder.putCell(heads[cells[cell]!]!, values, from, to - from);
         from = to;
       }
     }

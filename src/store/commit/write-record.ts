@@ -11,7 +11,7 @@
  * record, that time is the timestamp of a second cell, of family 1.
  */
 
-import { EMPTY_BYTES, writeVarint } from '../../bytes/index.js';
+import { copyWords, EMPTY_BYTES, writeVarint } from '../../bytes/index.js';
 import { CorruptionError } from '../../errors.js';
 import { CellType, MAX_ROW_LENGTH } from '../../table/index.js';
 
@@ -28,11 +28,13 @@ export const TIME_FAMILY = 1;
 /** Builds one record at a time in a reused buffer. */
 export class WriteRecordBuilder {
   buffer: Uint8Array = new Uint8Array(INITIAL_BYTES);
+  /** A view of `buffer`. */
+  private view = new DataView(this.buffer.buffer);
   length = 0;
 
   reset(): void {
     this.length = 0;
-    if (this.buffer.length > KEPT_BYTES) this.buffer = new Uint8Array(INITIAL_BYTES);
+    if (this.buffer.length > KEPT_BYTES) this.use(new Uint8Array(INITIAL_BYTES));
   }
 
   beginMutation(table: number, row: Uint8Array, cells: number, rowOffset = 0, rowLength = row.length): void {
@@ -67,12 +69,13 @@ export class WriteRecordBuilder {
   }
 
   /** Adds a put of the column and time of `head`. */
-  putCell(head: Uint8Array, value: Uint8Array, valueOffset: number, valueLength: number): void {
+  putCell(head: Uint8Array, value: DataView, valueOffset: number, valueLength: number): void {
     this.reserve(head.length + valueLength + 8);
     const { buffer } = this;
     let at = writeBytes(buffer, this.length, head, 0, head.length);
     at = writeVarint(buffer, at, valueLength);
-    this.length = writeBytes(buffer, at, value, valueOffset, valueLength);
+    copyWords(value, valueOffset, valueLength, this.view, at);
+    this.length = at + valueLength;
   }
 
   /** Adds the last mutation of a record: the store's clock, and the time, which is at most that. */
@@ -86,7 +89,12 @@ export class WriteRecordBuilder {
     if (this.length + bytes <= this.buffer.length) return;
     const larger = new Uint8Array(Math.max(this.buffer.length * 2, this.length + bytes));
     larger.set(this.buffer.subarray(0, this.length));
-    this.buffer = larger;
+    this.use(larger);
+  }
+
+  private use(buffer: Uint8Array): void {
+    this.buffer = buffer;
+    this.view = new DataView(buffer.buffer);
   }
 }
 

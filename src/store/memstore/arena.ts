@@ -1,4 +1,4 @@
-import { copySlice, EMPTY_BYTES } from '../../bytes/index.js';
+import { copySlice, copyWords, EMPTY_BYTES } from '../../bytes/index.js';
 import { RowanError } from '../../errors.js';
 import { CellType } from '../../table/index.js';
 
@@ -69,8 +69,6 @@ const MAX_CHUNKS = 2 ** (32 - CHUNK_BITS);
 const FULL_CHUNKS = MAX_CHUNKS / 4;
 export const FLAG_TTL = 1;
 export const FLAG_FOLLOWED = 2;
-/** For longer copies a subarray costs less than a loop; measured on Node 20. */
-const MAX_WORD_COPY = 160;
 
 /** The address of a cell: chunk number << 20 | offset in the chunk. Below 2^32, stored in Uint32Arrays. */
 export type CellRef = number;
@@ -109,6 +107,8 @@ export class RowCells {
   from = 0;
   /** The addresses of the cells, once they are written. */
   refs = new Uint32Array(INITIAL_ROW_CELLS);
+  /** A view of `bytes`. */
+  readonly values: DataView;
 
   constructor(
     /** By number of the column. */
@@ -117,7 +117,9 @@ export class RowCells {
     readonly columns: ArrayLike<number>,
     readonly valueEnds: ArrayLike<number>,
     readonly bytes: Uint8Array,
-  ) {}
+  ) {
+    this.values = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
+  }
 
   get count(): number {
     return this.end - this.first;
@@ -186,7 +188,7 @@ export class CellArena {
    * do not fit into the last chunk.
    */
   writeRow(cells: RowCells): boolean {
-    const { row, qualifiers, columns, valueEnds, first, end, from, timestamp, seq, bytes: source } = cells;
+    const { row, qualifiers, columns, valueEnds, first, end, from, timestamp, seq, values } = cells;
     const rowLength = row.length;
     let size = 0;
     for (let i = first, start = from; i < end; i++) {
@@ -198,7 +200,7 @@ export class CellArena {
     cells.reserve();
     const { refs } = cells;
     const chunkNumber = this.chunks.length - 1;
-    const { bytes, ints, doubles } = this.chunks[chunkNumber]!;
+    const { bytes, view, ints, doubles } = this.chunks[chunkNumber]!;
     const start = this.used;
     const word = rowLength | (CellType.Put << 16) | (FLAG_FOLLOWED << 24);
     let offset = start;
@@ -217,7 +219,7 @@ export class CellArena {
       else put(bytes, at, row, 0, rowLength);
       at += rowLength;
       put(bytes, at, qualifier, 0, qualifierLength);
-      put(bytes, at + qualifierLength, source, value, valueLength);
+      copyWords(values, value, valueLength, view, at + qualifierLength);
       refs[i - first] = chunkNumber * CHUNK_BYTES + offset;
       this.last = offset;
       offset += sizeOf(rowLength, qualifierLength, valueLength);
@@ -236,11 +238,11 @@ export class CellArena {
     const chunk = this.chunks[chunkNumber]!;
     let at = offset + CELL_HEADER_BYTES;
     if (sameRow && this.last >= 0) copyRow(chunk.ints, this.last + CELL_HEADER_BYTES, at, rowLength);
-    else copyFrom(chunk, at, cell, cell.rowOffset, rowLength);
+    else copyWords(cell.view, cell.rowOffset, rowLength, chunk.view, at);
     this.last = offset;
     at += rowLength;
-    copyFrom(chunk, at, cell, cell.qualifierOffset, qualifierLength);
-    copyFrom(chunk, at + qualifierLength, cell, cell.valueOffset, valueLength);
+    copyWords(cell.view, cell.qualifierOffset, qualifierLength, chunk.view, at);
+    copyWords(cell.view, cell.valueOffset, valueLength, chunk.view, at + qualifierLength);
     return chunkNumber * CHUNK_BYTES + offset;
   }
 
@@ -330,19 +332,6 @@ function sizeOf(rowLength: number, qualifierLength: number, valueLength: number)
 function put(target: Uint8Array, at: number, source: Uint8Array, from: number, length: number): void {
   if (length < 32) for (let i = 0; i < length; i++) target[at + i] = source[from + i]!;
   else target.set(length === source.length ? source : source.subarray(from, from + length), at);
-}
-
-/** Copies bytes of a cell from another buffer. */
-function copyFrom(target: Chunk, at: number, source: CellBytes, from: number, length: number): void {
-  if (length > MAX_WORD_COPY) {
-    target.bytes.set(source.bytes.subarray(from, from + length), at);
-    return;
-  }
-  const to = target.view;
-  const { view } = source;
-  let i = 0;
-  for (; i + 4 <= length; i += 4) to.setInt32(at + i, view.getInt32(from + i));
-  for (; i < length; i++) to.setUint8(at + i, view.getUint8(from + i));
 }
 
 /** Copies a row in words of four bytes: both offsets are multiples of 4, and the cell has room for the excess bytes. */

@@ -103,7 +103,8 @@ describe('write records', () => {
           builder.beginMutation(table, row, cells.length);
           for (const [family, qualifier, timestamp, , , value] of cells) {
             const held = new Uint8Array(Buffer.concat([before, value, before]));
-            builder.putCell(cellHead(family, qualifier, timestamp), held, before.length, value.length);
+            const view = new DataView(held.buffer);
+            builder.putCell(cellHead(family, qualifier, timestamp), view, before.length, value.length);
           }
         }
         expect(Buffer.compare(builder.buffer.subarray(0, builder.length), build(puts))).toBe(0);
