@@ -58,6 +58,41 @@ test.each([1, 2, 3])('restored after %i of its stages, it is finished without a 
   await restored.close();
 });
 
+test('restored to a moment after it was aborted and begun anew, it has all copies', async () => {
+  const rows = Array.from({ length: 50 }, (_, n) => ({ id: `id${n}`, n }));
+  const db = await opened('store', { logArchive: join(root, 'archive') });
+  await db.repository(Old).putMany(rows);
+  await db.backup(join(root, 'backups'));
+  await db.rekey(Old, New).run();
+  await db.rekey(Old, New).abort();
+  await db.rekey(Old, New).run();
+  await db.archiveLog();
+  await db.close();
+  await restoreStore(join(root, 'backups'), join(root, 'restored'), { log: join(root, 'archive') });
+  const restored = await opened('restored');
+  expect(await restored.rekey(Old, New).status()).toMatchObject({ state: 'ready' });
+  expect(await numbers(restored, New)).toEqual(rows.map(({ n }) => n));
+  await restored.close();
+});
+
+test('an abort that ended before it emptied the new table ends when it is called again', async () => {
+  const db = await opened('store');
+  await db.repository(Old).put({ id: 'a', n: 1 });
+  await db.rekey(Old, New).run();
+  const { admin } = db.engine;
+  const { truncateTable } = admin;
+  admin.truncateTable = () => Promise.reject(new Error('cut off'));
+  await expect(db.rekey(Old, New).abort()).rejects.toThrow('cut off');
+  admin.truncateTable = truncateTable;
+  await db.close();
+  const later = await opened('store');
+  await later.repository(Old).put({ id: 'b', n: 2 });
+  await later.rekey(Old, New).abort();
+  await later.rekey(Old, New).run();
+  expect(await numbers(later, New)).toEqual([1, 2]);
+  await later.close();
+});
+
 test.each([0, 1, 2, 3])(
   'tables that were backed up before it, and after %i of its stages, are restored whole',
   async (done) => {

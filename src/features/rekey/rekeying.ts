@@ -122,9 +122,10 @@ class RekeyInSteps implements RekeyStrategy {
 
   async removeNew({ target }: RekeyRun, options: JobRunOptions): Promise<void> {
     this.mirror.end();
-    const { dropKeptDeletes, removeLayout } = await import('./jobs/layout-rows.js');
+    const { emptyLayout, enableLayout, removeLayout } = await import('./jobs/layout-rows.js');
+    await enableLayout(this.engine, target.to);
     await removeLayout(target, target.to, options);
-    await dropKeptDeletes(this.engine, target.to);
+    await emptyLayout(this.engine, target.to);
   }
 }
 

@@ -83,16 +83,22 @@ export async function dropDeletes(engine: Engine, schema: EntitySchema): Promise
 }
 
 /**
- * Empties the table of a removed layout that keeps deleted cells, which would hide copies of a later run. Rows of anything else leave
- * it as it is.
+ * Empties the table of a removed layout. Its deletes would hide copies of a later run: where families keep deleted cells, and in a store
+ * that is restored from its log, which knows no compactions. Rows of anything else leave it as it is.
  */
-export async function dropKeptDeletes(engine: Engine, { key, table }: EntitySchema): Promise<void> {
+export async function emptyLayout(engine: Engine, schema: EntitySchema): Promise<void> {
+  const { key, table } = schema;
   const { admin } = engine;
   const { name } = table.descriptor;
-  const { families } = await admin.getDescriptor(name);
-  if (families.every(({ keepDeletedCells }) => keepDeletedCells === 'FALSE')) return;
   if (table.entities.length + table.retired.length > 1) return;
+  if ((await rowsOf(engine, schema)) !== 'deletes') return;
   for await (const { row } of engine.table(name).scan(everyCell())) if (!key.matches(row)) return;
   await admin.disableTable(name);
   await admin.truncateTable(name, true);
+}
+
+/** Enables the table of a layout that was to be emptied when the process ended. */
+export async function enableLayout({ admin }: Engine, { table }: EntitySchema): Promise<void> {
+  const { name } = table.descriptor;
+  if (!(await admin.isTableEnabled(name))) await admin.enableTable(name);
 }
