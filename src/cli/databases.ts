@@ -1,5 +1,5 @@
 import type { Database, OpenOptions } from '../database.js';
-import { InvalidArgumentError, RowanError } from '../errors.js';
+import { errnoOf, InvalidArgumentError, RowanError } from '../errors.js';
 import type { Schema } from '../schema/index.js';
 import type { StoreMoment } from '../store/follow/follower.js';
 import type { Engine } from '../table/index.js';
@@ -31,7 +31,7 @@ export async function openEngine(
   try {
     return await openEmbedded(place, encryptionFromEnvironment());
   } catch (error) {
-    if (readOnly === undefined || !isInUse(error)) throw error;
+    if (readOnly === undefined || !isReadable(error)) throw error;
   }
   const { openReadOnly } = await import('../store/follow/read-only-store.js');
   const store = await openReadOnly(place, {
@@ -47,8 +47,8 @@ export interface EngineTarget {
   readonly place: string;
   readonly mayMake?: boolean;
   /**
-   * Set if the command only reads. A store that another process has open is then opened read-only, and the user is
-   * notified.
+   * Set if the command only reads. A store that another process has open, or that this one may not write, is then
+   * opened read-only, and the user is notified.
    */
   readonly readOnly?: ReadOnlyUse;
 }
@@ -64,9 +64,13 @@ export function looking(context: CliContext): ReadOnlyUse {
   return { tell: context.writeError };
 }
 
-function isInUse(error: unknown): boolean {
-  return error instanceof RowanError && error.code === 'ERR_LOCKED';
+/** Whether the store is open elsewhere, or may not be written: it can be read all the same. */
+function isReadable(error: unknown): boolean {
+  if (!(error instanceof RowanError)) return false;
+  return error.code === 'ERR_LOCKED' || (error.code === 'ERR_IO' && MAY_NOT_WRITE.has(errnoOf(error)));
 }
+
+const MAY_NOT_WRITE = new Set(['EACCES', 'EPERM', 'EROFS']);
 
 /** Describes the moment at which a store in use is read. */
 export function describeMoment({ time, opener }: StoreMoment, goesOn = false): string {
@@ -184,7 +188,7 @@ export async function databaseAt(
   try {
     return await open({ tables: 'create', ...store });
   } catch (error) {
-    if (readOnly === undefined || !isInUse(error)) throw error;
+    if (readOnly === undefined || !isReadable(error)) throw error;
   }
   const db = await open({ ...store, readOnly: true });
   readOnly.tell(describeMoment(db.engine.moment));

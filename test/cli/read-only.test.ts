@@ -1,6 +1,6 @@
 /** Commands on a store that is open elsewhere. */
 
-import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -45,6 +45,31 @@ test('commands that read use a store in use, say at which moment, and write noth
   const imported = await run('import', db, join(folder, 'out'), '--no-progress');
   expect(imported).toMatchObject({ code: 1, err: expect.stringContaining('is in use by this process') });
   expect(readdirSync(db)).toEqual(names);
+});
+
+test('commands that read use a store that they may not write', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'rowan-in-use-'));
+  onTestFinished(() => rmSync(folder, { recursive: true }));
+  const db = join(folder, 'db');
+  {
+    await using writer = await openEmbedded(db, { background: 'inline', automatic: false });
+    await writer.admin.createTable(tableDescriptor('t', { f: {} }));
+    await writer.table('t').put(new Put('r').addColumn('f', 'q', 'v'));
+  }
+  // A file that not even root may write, in place of a store of another user or on a read-only disk.
+  rmSync(join(db, 'LOCK'));
+  symlinkSync('/sys/kernel/notes', join(db, 'LOCK'));
+  const counted = await run('count', db, 't', '--no-progress');
+  expect(counted).toMatchObject({
+    code: 0,
+    out: 'rows\t1\n',
+    err: expect.stringMatching(/^read as it was at /),
+  });
+  const script = join(folder, 'script.rb');
+  writeFileSync(script, "put 't', 'x', 'f:q', 'v'\n");
+  expect((await run('shell', db, script)).out).toContain('opened with readOnly');
+  const imported = await run('import', db, join(folder, 'out'), '--no-progress');
+  expect(imported).toMatchObject({ code: 1, err: expect.stringContaining('LOCK" (E') });
 });
 
 test('schemas, migrations and entities of a store in use can be read, and not changed', async () => {
