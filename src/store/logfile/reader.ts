@@ -1,5 +1,6 @@
 import { crc32, EMPTY_BYTES } from '../../bytes/index.js';
 import { CorruptionError, RowanError } from '../../errors.js';
+import { ON_DAMAGE } from '../encoding/data-block.js';
 import { encrypted, LogCipher, type StoreKeys } from '../encryption/keys.js';
 import type { FileSystem } from '../fs/index.js';
 import {
@@ -30,7 +31,7 @@ const MAX_LOG_SIZE = 2 ** 31;
 export function readLog(files: FileSystem, path: string): Uint8Array {
   if (!files.exists(path)) {
     throw new CorruptionError(
-      `The file "${path}" is missing, and the store needs it. Put it back, or restore the store from a copy.`,
+      `The file "${path}" is missing, and the store needs it. Put it back.${ON_DAMAGE}`,
       { details: { file: path, offset: 0 } },
     );
   }

@@ -8,6 +8,7 @@
 
 import { crc32, toBytes } from '../../bytes/index.js';
 import { CorruptionError, RowanError } from '../../errors.js';
+import { ON_DAMAGE } from '../encoding/data-block.js';
 import {
   CURRENT_FILE,
   CURRENT_TEMPORARY_FILE,
@@ -101,8 +102,7 @@ function crcOf(text: string): string {
 
 function damaged(path: string): CorruptionError {
   return new CorruptionError(
-    `The file "${path}", which names the store's MANIFEST, is damaged. Nothing was changed. ` +
-      'Restore the store from a copy.',
+    `The file "${path}", which names the store's MANIFEST, is damaged. Nothing was changed.${ON_DAMAGE}`,
     { details: { file: path, offset: 0 } },
   );
 }

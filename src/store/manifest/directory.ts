@@ -1,6 +1,7 @@
 /** Decides whether a folder holds a store, can hold a new one, or holds something else; and checks and removes its files. */
 
 import { CorruptionError, RowanError } from '../../errors.js';
+import { ON_DAMAGE } from '../encoding/data-block.js';
 import { refuseSealed } from '../encryption/encrypted-file-system.js';
 import { RECORD_OVERHEAD } from '../encryption/keys.js';
 import {
@@ -60,8 +61,7 @@ export function inspectDirectory(files: FileSystem, directory: string): 'store' 
   if (beyond.some((name) => name !== first || !isFresh(files, joinPath(directory, name)))) {
     const path = joinPath(directory, CURRENT_FILE);
     throw new CorruptionError(
-      `The file "${path}" is missing from a folder with the files of a store. Put it back, or restore the store ` +
-        'from a copy.',
+      `The file "${path}" is missing from a folder with the files of a store. Put it back.${ON_DAMAGE}`,
       { details: { file: path, offset: 0 } },
     );
   }
@@ -113,7 +113,7 @@ export function checkNamedFiles(
     const path = joinPath(directory, name);
     if (!present.has(name)) {
       throw new CorruptionError(
-        `The file "${path}" is missing, and the store needs it. Put it back, or restore the store from a copy.`,
+        `The file "${path}" is missing, and the store needs it. Put it back.${ON_DAMAGE}`,
         { details: { file: path, offset: 0 } },
       );
     }
@@ -122,7 +122,7 @@ export function checkNamedFiles(
     if (found !== size) {
       refuseSealed(files, path);
       throw new CorruptionError(
-        `The file "${path}" has ${found} bytes and was written with ${size}. Restore it from a copy of the store.`,
+        `The file "${path}" has ${found} bytes and was written with ${size}.${ON_DAMAGE}`,
         { details: { file: path, offset: Math.min(found, size) } },
       );
     }

@@ -39,6 +39,7 @@ describe('a folder', () => {
     const files = closedStore();
     files.unlink('/db/CURRENT');
     expect(open(files)).toThrow(code('ERR_CORRUPTION'));
+    expect(open(files)).toThrow('Put it back. Restore the store from a backup, or run "rowan store repair"');
   });
 
   it('in which the making of a store was cut short is a new one, as is one with only what systems put there', () => {
