@@ -127,8 +127,8 @@ export class CellReader {
   private isAbsent(result: Result): boolean {
     const { lifeSign } = this;
     const { cells } = result;
-    if (cells.length === 0) return true;
-    if (cells.length === 1 && this.isShadow(cells[0]!.family, cells[0]!.qualifier)) return true;
+    // Several: versions of it, where histories are read.
+    if (cells.every(({ family, qualifier }) => this.isShadow(family, qualifier))) return true;
     return lifeSign !== undefined && result.getLatest(lifeSign.family, lifeSign.qualifier) === undefined;
   }
 

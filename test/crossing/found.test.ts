@@ -4,6 +4,9 @@ import { expect, it } from 'vitest';
 import { defineEntity, defineTable } from '../../decorators/index.js';
 import { text } from '../../src/codec/index.js';
 import { hash, part, substitute } from '../../src/key/index.js';
+import { newToken } from '../../src/repository/remote/row-work.js';
+import { SHADOW_QUALIFIER } from '../../src/schema/types.js';
+import { Put } from '../../src/table/index.js';
 import { MemoryFileSystem } from '../../src/testing/fs/memory-fs.js';
 import { openMemory, settableClock } from '../../src/testing/index.js';
 import { bothEngines } from '../proof/stepless.js';
@@ -184,6 +187,34 @@ it('what an ended entity leaves for a moment is not counted, and takes no place 
   expect((await all.page({ size: 1 })).items).toMatchObject([{ id: 'y' }]);
   expect(await ending.exists({ id: 'x' })).toBe(false);
   await db.close();
+});
+
+const Told = defineEntity({
+  name: 'Told',
+  table: defineTable({ name: 'told', families: { d: { versions: 3 } } }),
+  marker: 'd',
+  key: [part('id')],
+  columns: (c) => ({ a: c.column('d:a', text).optional(), past: c.versions('d:p', text) }),
+  indexes: { byA: { on: [part('a')] } },
+});
+
+it('a row that two tokens are left of is none, also where histories are read', async () => {
+  const { db, close } = await bothEngines([Told] as never)['rows alone']();
+  const told = db.repository(Told);
+  await told.put({ id: 'there', past: [{ value: 'one' }] });
+  // A missing row that is fenced twice, as when changes of programs that ended are taken over.
+  for (const timestamp of [1, 2])
+    await db.engine.table('told').put(new Put('x').addColumn('d', SHADOW_QUALIFIER, newToken(), timestamp));
+  const all = told.find({}, { fullScan: true });
+  expect((await all.all()).map(({ id }) => id)).toEqual(['there']);
+  expect((await all.page({ size: 5 })).items.length).toBe(1);
+  expect(await all.count()).toBe(1);
+  expect((await all.reverse().all()).length).toBe(1);
+  expect(await told.get({ id: 'x' })).toBeNull();
+  expect(await told.getMany([{ id: 'x' }])).toEqual([null]);
+  expect(await told.exists({ id: 'x' })).toBe(false);
+  expect((await db.collection([Told], { id: 'x' }).groups()).of(Told)).toEqual([]);
+  await close();
 });
 
 const Digested = defineEntity({
