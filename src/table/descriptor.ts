@@ -94,6 +94,7 @@ export interface FamilyDescriptor {
 export type FamilyOptions = {
   readonly [Option in keyof Omit<FamilyDescriptor, 'name' | 'ttl'>]?: FamilyDescriptor[Option];
 } & {
+  /** Seconds, as in HBase, or 'FOREVER'. The `ttl` of an entity and of a write is milliseconds. */
   readonly ttl?: number | 'FOREVER';
 };
 
