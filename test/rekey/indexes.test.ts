@@ -176,3 +176,26 @@ it('a transaction that writes a row under both keys sees its writes under both, 
   expect(await db.repository(target).get({ id: '1' } as never)).toMatchObject({ x: 'c' });
   await db.close();
 });
+
+it('an index that is declared after the copying is built before the rows are compared', async () => {
+  const disk = new MemoryFileSystem();
+  const key = [part('y'), part('id')];
+  const declared = (indexes: Readonly<Record<string, Declared>>) => {
+    const columns = (c: ColumnBuilder<string>) => ({ x: c.column('d:x', text).optional() });
+    const table = defineTable({ name: 'to', families: { d: {} } });
+    const target = defineEntity({ name: 'To', table, key, columns, indexes } as never);
+    return [entity('From', [part('id')], {}), target as unknown as KeyedClass] as const;
+  };
+  const [source, target] = declared({});
+  const db = await openMemory({ entities: [source, target], disk });
+  await db.repository(source).putMany([{ id: '1', x: 'a', y: 'a' }, { id: '2' }] as never);
+  await expect(db.rekey(source, target).run()).rejects.toThrow(/1 without a value/);
+  await db.repository(source).put({ id: '2', x: 'a', y: 'b' } as never);
+  await db.close();
+  const [from, to] = declared(byX);
+  const later = await openMemory({ entities: [from, to], disk });
+  expect(later.index(to, 'byX' as never).state).toBe('building');
+  expect(await later.rekey(from, to).run()).toMatchObject({ state: 'ready', differences: { entries: 0 } });
+  expect(await idsOf(later, to, 'a')).toEqual(['1', '2']);
+  await later.close();
+});

@@ -68,16 +68,23 @@ class RekeyInSteps implements RekeyStrategy {
   }
 
   async copy({ target }: RekeyRun, options: JobRunOptions): Promise<void> {
-    const signal = options.signal === undefined ? {} : { signal: options.signal };
     // Entries of copies are written with them. An index that lacks earlier rows would stay unusable.
-    for (const index of this.indexes())
-      if (index.state !== undefined && index.state !== 'active') await index.build(signal);
-    for (const follower of this.followers()) await follower.prepare(signal);
+    await this.completed(options);
     const { backfill } = await import('./jobs/backfill.js');
     await backfill(target, options);
   }
 
+  /** Builds the indexes and summaries of the new layout that are not in use. */
+  private async completed(options: JobRunOptions): Promise<void> {
+    const signal = options.signal === undefined ? {} : { signal: options.signal };
+    for (const index of this.indexes())
+      if (index.state !== undefined && index.state !== 'active') await index.build(signal);
+    for (const follower of this.followers()) await follower.prepare(signal);
+  }
+
   async verify({ target }: RekeyRun, options: JobRunOptions): Promise<RekeyDifferences> {
+    // Those that were declared since the copying.
+    await this.completed(options);
     const { compareLayouts } = await import('./jobs/compare.js');
     return { ...(await compareLayouts(target, options)), entries: await this.wrongEntries(options) };
   }
