@@ -52,6 +52,8 @@ class Lives {
   private writes = 0;
   private copies = 0;
   private isDark = false;
+  /** The layout that is not written, when both are right. */
+  private beside: KeyedClass | undefined;
   private begun: { readonly name: string; readonly end: Promise<string> }[] = [];
   private readonly kept: Kept;
   /** By id: until when a row lives that ends by itself. */
@@ -99,7 +101,12 @@ class Lives {
     this.clock.advance(1 + random.below(100_000));
     await this.open();
     if (random.chance(0.4)) await this.step();
-    const rows = this.db.repository(await this.target());
+    const target = await this.target();
+    const rows = this.db.repository(target);
+    const { old, now } = this.declared;
+    const state = (await this.rekey.status())?.state;
+    const areBoth = state === 'ready' || state === 'cut-over';
+    this.beside = areBoth ? (target === old ? now : old) : undefined;
     const writing = Promise.all([0, 1, 2].map((client) => this.write(rows, client)));
     this.begun = [];
     for (let i = 1 + random.below(3); i > 0; i--) this.begin();
@@ -239,7 +246,14 @@ class Lives {
     } as never;
     if (random.chance(0.7)) return rows.put(entity);
     if (random.chance(0.5))
-      return this.db.transaction((tx) => tx.repository(rows.schema.target as KeyedClass).put(entity));
+      return this.db.transaction(async (tx) => {
+        const own = tx.repository(rows.schema.target as KeyedClass);
+        if (this.beside !== undefined) {
+          await tx.repository(this.beside).put({ id, n: -n, a: 'x' } as never);
+          expect(await own.get({ id } as never)).toMatchObject({ n: -n, a: 'x' });
+        }
+        return own.put(entity);
+      });
     return rows.batch((batch) => batch.replace(entity), { atomic: true });
   }
 
