@@ -7,7 +7,7 @@ import { TimeRange } from '../table/index.js';
 import type { TableAccess } from './access.js';
 import type { FoundRow, FoundRows, FoundRowsOptions } from './bulk-change.js';
 import { Deadline, TimedCursor } from './deadline.js';
-import { DEFAULT_CONCURRENCY, runPlan, type ThreadedRun } from './execute.js';
+import { DEFAULT_CONCURRENCY, runPlan } from './execute.js';
 import type { Explanation } from './explanation.js';
 import { type FindOptions, maxOf, timeOf, timeRangeAt, tooManyRows } from './find-options.js';
 import { type LoadedRow, loadRows, nextLoaded, pause, ROWS_AT_ONCE, type RowLoader } from './loader.js';
@@ -26,6 +26,7 @@ import type { BaseSpec } from './query-spec.js';
 import { countRanges, type Position, type ReadPlan } from './read-plan.js';
 import type { ReadOptions, ReadTally, Row, RowCursor } from './row.js';
 import { orderedPage, unboundedOrder } from './sort.js';
+import type { ThreadedRun } from './threads-source.js';
 
 /** A planned query. */
 export interface Prepared {

@@ -5,7 +5,7 @@ import { QueryError } from '../errors.js';
 import type { KeyLead, KeyRange } from '../key/types.js';
 import type { EntitySchema } from '../schema/types.js';
 import { type Filter, filters } from '../table/index.js';
-import { type EntityPlan, planQuery } from './plan.js';
+import { type EntityPlan, leftoverTest, planQuery } from './plan.js';
 import type { ReadSet } from './projection.js';
 import type { QuerySpec } from './query-spec.js';
 import type { PlanPart, ReadPlan } from './read-plan.js';
@@ -58,7 +58,7 @@ function planOne(specs: readonly QuerySpec[], spec: QuerySpec): EntityPlan {
   );
 }
 
-function ownPart({ keyPlan, read, filter, rowTest }: EntityPlan, entity: number): PlanPart {
+function ownPart({ keyPlan, read, filter, rowTest, spec }: EntityPlan, entity: number): PlanPart {
   return {
     ranges: keyPlan.ranges,
     leads: keyPlan.leads,
@@ -69,6 +69,7 @@ function ownPart({ keyPlan, read, filter, rowTest }: EntityPlan, entity: number)
     entity,
     entities: [entity],
     classify: rowTest && ((row: Row) => (rowTest(row) ? entity : -1)),
+    isLeftover: leftoverTest(spec.schema),
   };
 }
 
@@ -121,6 +122,7 @@ function joinedPart(entities: readonly EntityPlan[], together: readonly number[]
     leads.push(lead);
     ranges.push({ start: side[0]!.start, stop: side.at(-1)!.stop });
   });
+  const leftovers = plans.map(({ spec }) => leftoverTest(spec.schema));
   const layouts = together.map((index) => [index, entities[index]!.spec.schema.key] as const);
   return {
     ranges,
@@ -135,6 +137,7 @@ function joinedPart(entities: readonly EntityPlan[], together: readonly number[]
       const index = layouts.find(([, layout]) => layout.matches(row.row))?.[0] ?? -1;
       return index < 0 || entities[index]!.rowTest?.(row) === false ? -1 : index;
     },
+    isLeftover: (row) => leftovers.some((isLeftover) => isLeftover?.(row)),
   };
 }
 

@@ -3,14 +3,12 @@ import { throwIfAborted } from '../errors.js';
 import type { KeyRange } from '../key/types.js';
 import {
   Get,
-  RawRow,
   type ReadView,
   type Result,
   type ResultScanner,
   Scan,
   type SyncResultScanner,
   type SyncTable,
-  type ThreadedScanner,
 } from '../table/index.js';
 import type { TableAccess } from './access.js';
 import { loadTexts } from './loader.js';
@@ -26,14 +24,8 @@ import {
   rangesFrom,
   scanOf,
 } from './read-plan.js';
-import {
-  giveBackRawRow,
-  type ReadOptions,
-  type ReadTally,
-  type RowCursor,
-  takeRawRow,
-  valueBytes,
-} from './row.js';
+import { giveBackRawRow, type ReadOptions, type RowCursor, takeRawRow, valueBytes } from './row.js';
+import { scanInThreads, ThreadsSource } from './threads-source.js';
 
 /** Gets in one request, for a query of several whole keys. */
 const GETS_AT_ONCE = 64;
@@ -59,7 +51,7 @@ class GetsCursor implements RowCursor {
       while (this.at < this.found.length) {
         const part = this.parts[this.at]!;
         const row = this.found[this.at++]!;
-        if (row.isEmpty) continue;
+        if (row.isEmpty || part.isLeftover?.(row)) continue;
         this.count(row);
         this.entity = part.classify === undefined ? part.entity : part.classify(row);
         if (this.entity < 0) continue;
@@ -155,72 +147,6 @@ class RawSource extends RangeSource {
   }
 }
 
-/** Reads all ranges of a part by threads. */
-class ThreadsSource extends RangeSource {
-  /** Shows the current row of a packet; nothing else uses it. */
-  private readonly raw = new RawRow();
-
-  constructor(
-    private readonly scanner: ThreadedScanner,
-    plan: ReadPlan,
-    part: PlanPart,
-    options: ReadOptions,
-  ) {
-    super(part, plan, options, undefined);
-    if (options.moments !== undefined) options.moments.count++;
-  }
-
-  protected next(): boolean | Promise<boolean> {
-    this.row = this.raw;
-    return this.scanner.next(this.raw);
-  }
-
-  /** Undefined if the calling thread must test the rows. */
-  countRows(): Promise<number> | undefined {
-    return this.part.classify === undefined ? this.countAll() : undefined;
-  }
-
-  private async countAll(): Promise<number> {
-    const { rows, bytes } = await this.scanner.count();
-    const { tally } = this.options;
-    if (tally !== undefined) {
-      tally.rows += rows;
-      tally.bytes += bytes;
-    }
-    return rows;
-  }
-
-  close(): void {
-    this.scanner.close();
-  }
-}
-
-/** The work of threads for a query. */
-export interface ThreadedRun {
-  /** Resolves to false if the threads could not do the work: discard its result, and run the query without threads. */
-  run(tally: ReadTally | undefined): Promise<boolean>;
-  /** Ends the work. May be called at any time. */
-  close(): void;
-}
-
-/** The scan of a plan by threads. Undefined where they are not wanted, or cannot read it. */
-export function scanInThreads(
-  plan: ReadPlan,
-  access: TableAccess,
-  options: ReadOptions,
-): ThreadedScanner | undefined {
-  const { threads = 1 } = options;
-  if (threads === 1 || plan.through !== undefined) return undefined;
-  const [part] = plan.parts;
-  if (plan.parts.length !== 1 || part!.points || plan.reversed || options.limit !== undefined)
-    return undefined;
-  if (plan.order === 'merge' && part!.ranges.length > 1 && !options.unordered) return undefined;
-  const scan = new Scan();
-  prepareQuery(scan, part!, plan, options);
-  const ranges = part!.ranges.map(({ start, stop = EMPTY_BYTES }) => ({ start, stop }));
-  return access.sync?.scanInThreads?.(scan, ranges, { threads, signal: options.signal });
-}
-
 /** The most rows of one fetch from a range. Without a known limit fetches start small and double. */
 const LARGEST_BATCH = 256;
 /** Assumed number of snapshots of scanners that do not report it. */
@@ -236,12 +162,17 @@ class ScanSource extends RangeSource {
   private readonly get: Get | undefined;
   /** The snapshots that the scanner had used at the last fetch. */
   private moments = 0;
+  /** How many more rows the scanner gives at most; undefined: all. */
+  private left: number | undefined;
+  /** How many of its rows were leftovers, and the last row of all. */
+  private skipped = 0;
+  private last: Uint8Array = EMPTY_BYTES;
 
   constructor(
     private readonly access: TableAccess,
     plan: ReadPlan,
     part: PlanPart,
-    range: KeyRange,
+    private readonly range: KeyRange,
     limit: number | undefined,
     options: ReadOptions,
     isAfter: ((source: RangeSource) => boolean) | undefined,
@@ -252,10 +183,7 @@ class ScanSource extends RangeSource {
       this.get = new Get(range.start);
       prepareQuery(this.get, part, plan, options);
     } else {
-      const scan = scanOf(range, plan.reversed).setLimit(limit);
-      prepareQuery(scan, part, plan, options);
-      applyScanHints(scan, options);
-      this.scanner = access.sync?.scanSync(scan) ?? access.table.scan(scan, options);
+      this.open(scanOf(range, plan.reversed), limit);
     }
     this.dictionaries = plan.layouts.some((layout) => layout.dictionaries !== undefined)
       ? plan.layouts
@@ -264,13 +192,39 @@ class ScanSource extends RangeSource {
 
   private readonly dictionaries: ReadPlan['layouts'] | undefined;
 
+  private open(scan: Scan, limit: number | undefined): void {
+    const { access, part, plan, options } = this;
+    prepareQuery(scan.setLimit(limit), part, plan, options);
+    applyScanHints(scan, options);
+    this.left = limit;
+    this.moments = 0;
+    this.ended = false;
+    this.scanner = access.sync?.scanSync(scan) ?? access.table.scan(scan, options);
+  }
+
   protected next(): boolean | Promise<boolean> {
-    if (this.index < this.buffer.length) {
-      this.row = this.buffer[this.index++]!;
+    while (this.index < this.buffer.length) {
+      const row = this.buffer[this.index++]!;
+      if (this.part.isLeftover?.(row)) {
+        this.skipped++;
+        continue;
+      }
+      this.row = row;
       return true;
     }
-    if (this.ended) return false;
+    if (this.ended) {
+      if (this.left !== 0 || this.skipped === 0) return false;
+      return this.openBehind().then(() => this.next());
+    }
     return this.fetch().then(() => this.next());
+  }
+
+  /** Reads on behind the limit, for as many rows as were leftovers. */
+  private async openBehind(): Promise<void> {
+    await this.scanner?.close();
+    const { skipped } = this;
+    this.skipped = 0;
+    this.open(scanOf(this.range, this.plan.reversed).withStartRow(this.last, false), skipped);
   }
 
   private async fetch(): Promise<void> {
@@ -298,12 +252,15 @@ class ScanSource extends RangeSource {
       moments.count += seen - this.moments;
       this.moments = seen;
     }
-    if (rows.length < count) this.ended = true;
+    if (rows.length > 0) this.last = rows.at(-1)!.row;
+    if (this.left !== undefined) this.left -= rows.length;
+    if (rows.length < count || this.left === 0) this.ended = true;
     return rows;
   }
 
   close(): Promise<void> | void {
     this.ended = true;
+    this.left = undefined;
     this.buffer = [];
     const { scanner } = this;
     this.scanner = undefined;

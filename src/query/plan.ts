@@ -1,13 +1,14 @@
+import { equalBytes } from '../bytes/index.js';
 import { QueryError } from '../errors.js';
 import type { KeyPlan, PartCondition } from '../key/types.js';
-import { type EntitySchema, isSingleCell } from '../schema/types.js';
+import { type EntitySchema, isSingleCell, SHADOW_QUALIFIER } from '../schema/types.js';
 import { type Filter, filters } from '../table/index.js';
 import { type Condition, conjuncts, describeCondition, keyPartAsCondition } from './condition.js';
 import { compileCondition, type RowTest } from './evaluate.js';
 import { type ReadSet, readAll, readSelected, testedColumns } from './projection.js';
 import { pushCondition } from './pushdown.js';
 import type { OtherPath, QuerySpec } from './query-spec.js';
-import type { ReadPlan } from './read-plan.js';
+import type { PlanPart, ReadPlan } from './read-plan.js';
 import { type Finish, type Row, valueSpan } from './row.js';
 import { sliceOf } from './slice.js';
 
@@ -173,6 +174,15 @@ function indexToDeclare(schema: EntitySchema, where: readonly Condition[]): stri
   return `by${words}: index(${parts.join(', ')})`;
 }
 
+/** As {@link PlanPart.isLeftover}, for the rows of an entity. */
+export function leftoverTest({ marker }: EntitySchema): PlanPart['isLeftover'] {
+  if (marker === undefined) return undefined;
+  return ({ cells }) =>
+    cells.every(
+      ({ family, qualifier }) => family === marker.family && equalBytes(qualifier, SHADOW_QUALIFIER),
+    );
+}
+
 /** The plan of one entity as a read plan. */
 export function readPlanOf(plan: EntityPlan): ReadPlan {
   const { keyPlan, rowTest, spec } = plan;
@@ -188,6 +198,7 @@ export function readPlanOf(plan: EntityPlan): ReadPlan {
         entity: 0,
         entities: [0],
         classify: rowTest && ((row: Row) => (rowTest(row) ? 0 : -1)),
+        isLeftover: leftoverTest(spec.schema),
       },
     ],
     layouts: [spec.schema.key],

@@ -15,7 +15,7 @@ export abstract class RangeSource implements RowCursor, PlacedRow {
 
   constructor(
     protected readonly part: PlanPart,
-    private readonly plan: ReadPlan,
+    protected readonly plan: ReadPlan,
     protected readonly options: ReadOptions,
     /** Whether a row is after the cursor. Called until it is true. */
     private readonly isAfter: ((source: RangeSource) => boolean) | undefined,

@@ -4,9 +4,9 @@ import { BaseCodec } from '../../key/codecs/index.js';
 import { type ColumnSchema, type EntitySchema, isSingleCell, SHADOW_QUALIFIER } from '../../schema/types.js';
 import type { CellColumn, PackedGroups } from '../../table/index.js';
 import type { TableAccess } from '../access.js';
-import { scanInThreads, type ThreadedRun } from '../execute.js';
 import type { ReadPlan } from '../read-plan.js';
 import type { ReadOptions } from '../row.js';
+import { scanInThreads, type ThreadedRun } from '../threads-source.js';
 import type { Group, Grouping } from './grouped-query.js';
 
 /** A value that could not be decoded: the rows are read again, one by one, for an error that names its row, or a second try. */

@@ -42,6 +42,7 @@ function indexReadPlan(plan: IndexPlan, entries: TableAccess): ReadPlan {
         entity: 0,
         entities: ONLY_ENTITY,
         classify: check && ((row: Row) => (check(row.row) ? 0 : -1)),
+        isLeftover: undefined,
       },
     ],
     layouts: [use.path.index.layout],
