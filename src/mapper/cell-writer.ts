@@ -344,13 +344,16 @@ function generateColumnsPacker(
   const { columns, marker } = entity;
   const locals = columns.map((_, i) => `const k${i} = columns[${i}], c${i} = k${i}.codec;`);
   const variables = ['encoding', ...columns.map((_, i) => `v${i}`)];
+  const steps = columns.map(packingSource);
+  if (marker !== undefined)
+    steps.splice(markerPlace(entity), 0, `    out.append(markerValue); ${packedCell(columns.length)}`);
   const body = `${locals.join('\n')}
 return function packColumns(o, out, puts) {
   const cells = puts.cells, valueEnds = puts.valueEnds;
   let count = puts.cellCount, ${variables.join(', ')};
 ${shapeSource(shape).reads.join('\n')}
   try {
-${markedAmong(entity, columns.map(packingSource), `    out.append(markerValue); ${packedCell(columns.length)}`).join('\n')}
+${steps.join('\n')}
   } catch (cause) {
     throw encoding === undefined ? cause : failure(encoding, cause);
   }
@@ -373,13 +376,9 @@ function packedCell(column: number): string {
   return `cells[count] = ${column}; valueEnds[count++] = out.length;`;
 }
 
-/** The steps of an entity's columns, and among them the marker's, where its cell belongs by qualifier: cells in order are cheaper to store. */
-function markedAmong(
-  { columns, marker }: MappedEntity,
-  steps: readonly string[],
-  step: string,
-): readonly string[] {
-  if (marker === undefined) return steps;
+/** The index of the first column whose cell is behind the marker's, by qualifier: cells in order are cheaper to store. */
+function markerPlace({ columns, marker }: MappedEntity): number {
+  if (marker === undefined) return 0;
   let place = Math.max(
     0,
     columns.findIndex(({ family }) => family === marker.family),
@@ -387,7 +386,7 @@ function markedAmong(
   const isBefore = ({ family, qualifier }: ColumnSchema): boolean =>
     family === marker.family && compareBytes(qualifier, marker.qualifier) < 0;
   while (place < columns.length && isBefore(columns[place]!)) place++;
-  return steps.toSpliced(place, 0, step);
+  return place;
 }
 
 /** Codecs with an `encode` of their own are faster than through a buffer. */
@@ -407,15 +406,20 @@ function generateColumnsWriter(
     (_, i) => `const k${i} = columns[${i}], c${i} = k${i}.codec, q${i} = k${i}.qualifier;`,
   );
   const variables = ['del', 'encoding', ...columns.map((_, i) => `v${i}`)];
-  const markerCell =
-    marker === undefined ? '' : `    cells.push(${cellSource(marker.family, 'marker', 'markerValue')});`;
+  const steps = columns.map(stepSource);
+  if (marker !== undefined)
+    steps.splice(
+      markerPlace(entity),
+      0,
+      `    cells.push(${cellSource(marker.family, 'marker', 'markerValue')});`,
+    );
   const body = `${locals.join('\n')}
 return function writeColumns(o, put) {
   const cells = put.cells, timestamp = put.timestamp;
   let ${variables.join(', ')};
 ${shapeSource(shape).reads.join('\n')}
   try {
-${markedAmong(entity, columns.map(stepSource), markerCell).join('\n')}
+${steps.join('\n')}
   } catch (cause) {
     throw encoding === undefined ? cause : failure(encoding, cause);
   }
@@ -435,16 +439,21 @@ ${markedAmong(entity, columns.map(stepSource), markerCell).join('\n')}
 }
 
 function plainWriter(
-  { columns, marker }: MappedEntity,
+  entity: MappedEntity,
   shape: ObjectShape,
   many: ManyWriter,
   failure: EncodeFailure,
 ): ColumnsWriter {
+  const { columns, marker } = entity;
+  const place = markerPlace(entity);
   return (source, put) => {
     const values = readPlainly(shape, source, refuseEmbedded);
-    if (marker !== undefined) put.addColumn(marker.family, marker.qualifier, marker.value);
     let del: Delete | undefined;
+    const mark = (at: number): void => {
+      if (at === place && marker !== undefined) put.addColumn(marker.family, marker.qualifier, marker.value);
+    };
     columns.forEach((column, slot) => {
+      mark(slot);
       const value = values[slot];
       if (value === undefined) return;
       const { kind, family, qualifier, codec } = column;
@@ -457,6 +466,7 @@ function plainWriter(
           encoded(column, () => codec.encode(value), failure),
         );
     });
+    mark(columns.length);
     return del;
   };
 }
