@@ -354,8 +354,8 @@ const TORN: Verdict = { torn: true };
  *    zeros.)
  * 5. Everything else is damage.
  *
- * Not detected: damage to the last group of records, before any later chunk reached the disk, that also zeroes a whole sector or
- * cuts the file. It looks like a torn end.
+ * Not detected: damage to the last group of records, before any later chunk reached the disk, that also zeroes a whole sector, cuts
+ * the file, or changes several bits of the last chunk where that ends in a zero. It looks like a torn end.
  *
  * Judges the break of a log that was open for writing. `knownSynced`: bytes that are known to have been synced.
  */
