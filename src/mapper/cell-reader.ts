@@ -2,13 +2,8 @@ import { compareBytes, equalBytes, toHex, toStringBinary } from '../bytes/index.
 import { generated } from '../codegen/generated.js';
 import { RowanError } from '../errors.js';
 import { BaseCodec } from '../key/codecs/index.js';
-import {
-  type ColumnSchema,
-  type ColumnWindow,
-  isSingleCell,
-  SHADOW_QUALIFIER,
-  type ValueCodec,
-} from '../schema/types.js';
+import { hasOnlyShadow, isShadow } from '../schema/own-cells.js';
+import { type ColumnSchema, type ColumnWindow, isSingleCell, type ValueCodec } from '../schema/types.js';
 import type { Cell, RawRow, Result } from '../table/index.js';
 import {
   type MappedEntity,
@@ -118,7 +113,10 @@ export class CellReader {
   /** As `read`, from a raw row. @throws as `read`. */
   readRaw(raw: RawRow): object | null {
     if (raw.count === 0 || (this.lifeSign !== undefined && !this.lives(raw))) return null;
-    if (raw.count === 1 && this.isShadow(raw.families[0]!, raw.qualifiers[0]!)) return null;
+    if (raw.count === 1) {
+      const [family, qualifier] = [raw.families[0]!, raw.qualifiers[0]!];
+      if (isShadow(this.entity.marker, { family, qualifier })) return null;
+    }
     if (this.rawReader !== undefined) return this.rawReader(raw);
     // Maps and histories keep references to cells.
     return this.read(raw.toResult());
@@ -127,13 +125,8 @@ export class CellReader {
   private isAbsent(result: Result): boolean {
     const { lifeSign } = this;
     const { cells } = result;
-    // Several: versions of it, where histories are read.
-    if (cells.every(({ family, qualifier }) => this.isShadow(family, qualifier))) return true;
+    if (hasOnlyShadow(this.entity.marker, cells)) return true;
     return lifeSign !== undefined && result.getLatest(lifeSign.family, lifeSign.qualifier) === undefined;
-  }
-
-  private isShadow(family: string, qualifier: Uint8Array): boolean {
-    return family === this.entity.marker?.family && equalBytes(qualifier, SHADOW_QUALIFIER);
   }
 
   private lives(raw: RawRow): boolean {

@@ -1,7 +1,7 @@
-import { equalBytes } from '../bytes/index.js';
 import { QueryError } from '../errors.js';
 import type { KeyPlan, PartCondition } from '../key/types.js';
-import { type EntitySchema, isSingleCell, SHADOW_QUALIFIER } from '../schema/types.js';
+import { hasOnlyShadow } from '../schema/own-cells.js';
+import { type EntitySchema, isSingleCell } from '../schema/types.js';
 import { type Filter, filters } from '../table/index.js';
 import { type Condition, conjuncts, describeCondition, keyPartAsCondition } from './condition.js';
 import { compileCondition, type RowTest } from './evaluate.js';
@@ -177,10 +177,7 @@ function indexToDeclare(schema: EntitySchema, where: readonly Condition[]): stri
 /** As {@link PlanPart.isLeftover}, for the rows of an entity. */
 export function leftoverTest({ marker }: EntitySchema): PlanPart['isLeftover'] {
   if (marker === undefined) return undefined;
-  return ({ cells }) =>
-    cells.every(
-      ({ family, qualifier }) => family === marker.family && equalBytes(qualifier, SHADOW_QUALIFIER),
-    );
+  return ({ cells }) => hasOnlyShadow(marker, cells);
 }
 
 /** The plan of one entity as a read plan. */

@@ -2,6 +2,16 @@ import { equalBytes, startsWithBytes } from '../bytes/index.js';
 import type { EntitySchema } from './types.js';
 import { LIST_QUALIFIER, SHADOW_QUALIFIER } from './types.js';
 
+/** Whether a cell is the shadow beside the marker. */
+export function isShadow(marker: EntitySchema['marker'], { family, qualifier }: Place): boolean {
+  return family === marker?.family && equalBytes(qualifier, SHADOW_QUALIFIER);
+}
+
+/** Whether a row has nothing but its shadow, in several versions perhaps: changes of a missing row leave it. */
+export function hasOnlyShadow(marker: EntitySchema['marker'], cells: readonly Place[]): boolean {
+  return cells.every((cell) => isShadow(marker, cell));
+}
+
 interface Place {
   readonly family: string;
   readonly qualifier: Uint8Array;

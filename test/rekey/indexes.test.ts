@@ -15,7 +15,12 @@ interface Declared {
   readonly unique?: boolean;
 }
 
-function entity(name: string, key: readonly KeyElement[], indexes: Readonly<Record<string, Declared>>) {
+function entity(
+  name: string,
+  key: readonly KeyElement[],
+  indexes: Readonly<Record<string, Declared>>,
+  summaries: object = {},
+) {
   return defineEntity({
     name,
     table: defineTable({ name: name.toLowerCase(), families: { d: {} } }),
@@ -25,6 +30,7 @@ function entity(name: string, key: readonly KeyElement[], indexes: Readonly<Reco
       y: c.column('d:y', text).optional(),
     }),
     indexes,
+    summaries,
   } as never) as unknown as KeyedClass;
 }
 
@@ -134,17 +140,7 @@ it('copies that were flushed alone have their entries when the process was lost 
 it('a transaction that writes a row under both keys sees its writes under both, and indexes and summaries agree with the rows', async () => {
   const summaries = { perX: { by: ['x'], figures: { rows: 'count' } } };
   const both = (name: string, key: readonly KeyElement[]) =>
-    defineEntity({
-      name,
-      table: defineTable({ name: name.toLowerCase(), families: { d: {} } }),
-      key,
-      columns: (c: ColumnBuilder<string>) => ({
-        x: c.column('d:x', text).optional(),
-        y: c.column('d:y', text).optional(),
-      }),
-      indexes: { byX: { on: [part('x')], unique: true } },
-      summaries,
-    } as never) as unknown as KeyedClass;
+    entity(name, key, { byX: { on: [part('x')], unique: true } }, summaries);
   const [source, target] = [both('From', [part('id')]), both('To', salted)];
   const db = await openMemory({ entities: [source, target] });
   await db.repository(source).put({ id: '1', x: 'a', y: 'a' } as never);
