@@ -1,8 +1,9 @@
-import { compareBytes, EMPTY_BYTES } from '../bytes/index.js';
+import { compareBytes, copyBytes, EMPTY_BYTES } from '../bytes/index.js';
 import { throwIfAborted } from '../errors.js';
 import type { KeyRange } from '../key/types.js';
 import {
   Get,
+  type RawRow,
   type ReadView,
   type Result,
   type ResultScanner,
@@ -101,17 +102,22 @@ type RawTable = Pick<ReadView, 'getRaw' | 'scanSync'>;
 /** Reads a range of a synchronous table into reused raw rows. */
 class RawSource extends RangeSource {
   private readonly raw = takeRawRow();
-  private readonly scanner: SyncResultScanner | undefined;
+  private scanner: SyncResultScanner | undefined;
   private readonly get: Get | undefined;
   /** Whether the get is still pending. */
-  private open = true;
+  private pending = true;
   private closed = false;
+  /** How many more rows the scanner gives at most; undefined: all. */
+  private left: number | undefined;
+  /** How many of its rows were leftovers, and the row at its limit. */
+  private skipped = 0;
+  private last: Uint8Array = EMPTY_BYTES;
 
   constructor(
     private readonly table: RawTable,
     plan: ReadPlan,
     part: PlanPart,
-    range: KeyRange,
+    private readonly range: KeyRange,
     limit: number | undefined,
     options: ReadOptions,
     isAfter: ((source: RangeSource) => boolean) | undefined,
@@ -122,26 +128,55 @@ class RawSource extends RangeSource {
       this.get = new Get(range.start);
       prepareQuery(this.get, part, plan, options);
     } else {
-      const scan = scanOf(range, plan.reversed).setLimit(limit);
-      prepareQuery(scan, part, plan, options);
-      this.scanner = table.scanSync(scan);
+      this.open(scanOf(range, plan.reversed), limit);
     }
   }
 
+  private open(scan: Scan, limit: number | undefined): void {
+    prepareQuery(scan.setLimit(limit), this.part, this.plan, this.options);
+    this.left = limit;
+    this.scanner = this.table.scanSync(scan);
+  }
+
   protected next(): boolean {
-    if (this.closed) return false;
-    const { raw, scanner } = this;
-    const more =
-      scanner === undefined ? this.open && this.table.getRaw(this.get!, raw) : scanner.nextRaw!(raw);
-    if (scanner === undefined) this.open = false;
-    this.row = raw;
+    for (;;) {
+      if (this.closed) return false;
+      const { raw } = this;
+      this.row = raw;
+      if (!this.read(raw)) {
+        if (this.left !== 0 || this.skipped === 0) return false;
+        this.openBehind();
+      } else if (raw.count === 1 && this.part.isLeftover?.(raw)) {
+        this.skipped++;
+      } else {
+        return true;
+      }
+    }
+  }
+
+  private read(raw: RawRow): boolean {
+    const { scanner } = this;
+    if (scanner === undefined) {
+      const more = this.pending && this.table.getRaw(this.get!, raw);
+      this.pending = false;
+      return more;
+    }
+    const more = scanner.nextRaw!(raw);
+    if (more && this.left !== undefined && --this.left === 0) this.last = copyBytes(raw.row);
     return more;
+  }
+
+  /** Reads on behind the limit, for as many rows as were leftovers. */
+  private openBehind(): void {
+    const { skipped } = this;
+    this.skipped = 0;
+    this.scanner!.close();
+    this.open(scanOf(this.range, this.plan.reversed).withStartRow(this.last, false), skipped);
   }
 
   close(): void {
     if (this.closed) return;
     this.closed = true;
-    this.open = false;
     this.scanner?.close();
     giveBackRawRow(this.raw);
   }

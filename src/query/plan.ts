@@ -1,8 +1,8 @@
 import { QueryError } from '../errors.js';
 import type { KeyPlan, PartCondition } from '../key/types.js';
-import { hasOnlyShadow } from '../schema/own-cells.js';
+import { hasOnlyShadow, isShadow } from '../schema/own-cells.js';
 import { type EntitySchema, isSingleCell } from '../schema/types.js';
-import { type Filter, filters } from '../table/index.js';
+import { type Filter, filters, RawRow } from '../table/index.js';
 import { type Condition, conjuncts, describeCondition, keyPartAsCondition } from './condition.js';
 import { compileCondition, type RowTest } from './evaluate.js';
 import { type ReadSet, readAll, readSelected, testedColumns } from './projection.js';
@@ -177,7 +177,10 @@ function indexToDeclare(schema: EntitySchema, where: readonly Condition[]): stri
 /** As {@link PlanPart.isLeftover}, for the rows of an entity. */
 export function leftoverTest({ marker }: EntitySchema): PlanPart['isLeftover'] {
   if (marker === undefined) return undefined;
-  return ({ cells }) => hasOnlyShadow(marker, cells);
+  return (row) =>
+    row instanceof RawRow
+      ? row.count === 1 && isShadow(marker, { family: row.families[0]!, qualifier: row.qualifiers[0]! })
+      : hasOnlyShadow(marker, row.cells);
 }
 
 /** The plan of one entity as a read plan. */

@@ -7,7 +7,7 @@ import {
   startsWithBytes,
 } from '../bytes/index.js';
 import type { KeyLayout, KeyLead, KeyPlan, KeyRange } from '../key/types.js';
-import { type Filter, type Query, type Result, Scan, type TimeRange } from '../table/index.js';
+import { type Filter, type Query, Scan, type TimeRange } from '../table/index.js';
 import type { TableAccess } from './access.js';
 import { applyReadSet, type ReadSet } from './projection.js';
 import type { Moments, ReadHints, ReadOptions, Row, RowCursor, RowSource } from './row.js';
@@ -31,10 +31,10 @@ export interface PlanPart {
   /** The entity of each row, if it varies: an index into `layouts`, or -1 for rows that are skipped. */
   readonly classify: ((row: Row) => number) | undefined;
   /**
-   * Whether a row holds only what changes of a missing row leave for a while on HBase: it is no entity, and takes no place within a limit.
+   * Whether a row holds only what changes of a missing row leave for a while on a server: it is no entity, and takes no place within a limit.
    * Undefined where there is no such row.
    */
-  readonly isLeftover: ((row: Result) => boolean) | undefined;
+  readonly isLeftover: ((row: Row) => boolean) | undefined;
 }
 
 /** A plan that is ready to run: ranges, columns, the order of rows, and their entities. */

@@ -217,43 +217,46 @@ it('a row that two tokens are left of is none, also where histories are read', a
   await close();
 });
 
-it('rows that only tokens are left of take no place within a limit', async () => {
-  const { db, close } = await bothEngines([Told] as never)['rows alone']();
-  const told = db.repository(Told);
-  const ids = ['b', 'd', 'f', 'h'];
-  for (const id of ids) await told.put({ id, a: 'x' });
-  const tokens = ['a', 'c', 'c1', 'c2', 'c3', 'g', 'i', 'j'];
-  for (const row of tokens)
-    await db.engine.table('told').put(new Put(row).addColumn('d', SHADOW_QUALIFIER, newToken()));
-  const all = told.find({}, { fullScan: true });
-  const back = [...ids].reverse();
-  for (let limit = 1; limit <= 5; limit++) {
-    expect((await all.limit(limit).all()).map(({ id }) => id)).toEqual(ids.slice(0, limit));
-    expect((await all.reverse().limit(limit).all()).map(({ id }) => id)).toEqual(back.slice(0, limit));
-    expect(await all.limit(limit).count()).toBe(Math.min(limit, 4));
-    const seen: string[] = [];
-    for await (const { id } of all.limit(limit)) seen.push(id);
-    expect(seen).toEqual(ids.slice(0, limit));
-    const pages: string[] = [];
-    for (let cursor: string | undefined; ; ) {
-      const page = await all.page({ size: limit, ...(cursor !== undefined && { cursor }) });
-      pages.push(...page.items.map(({ id }) => id));
-      cursor = page.cursor;
-      if (cursor === undefined) break;
-      expect(page.items.length).toBe(limit);
+it.each(['rows alone', 'steps'] as const)(
+  'rows that only tokens are left of take no place within a limit: %s',
+  async (engine) => {
+    const { db, close } = await bothEngines([Told] as never)[engine]();
+    const told = db.repository(Told);
+    const ids = ['b', 'd', 'f', 'h'];
+    for (const id of ids) await told.put({ id, a: 'x' });
+    const tokens = ['a', 'c', 'c1', 'c2', 'c3', 'g', 'i', 'j'];
+    for (const row of tokens)
+      await db.engine.table('told').put(new Put(row).addColumn('d', SHADOW_QUALIFIER, newToken()));
+    const all = told.find({}, { fullScan: true });
+    const back = [...ids].reverse();
+    for (let limit = 1; limit <= 5; limit++) {
+      expect((await all.limit(limit).all()).map(({ id }) => id)).toEqual(ids.slice(0, limit));
+      expect((await all.reverse().limit(limit).all()).map(({ id }) => id)).toEqual(back.slice(0, limit));
+      expect(await all.limit(limit).count()).toBe(Math.min(limit, 4));
+      const seen: string[] = [];
+      for await (const { id } of all.limit(limit)) seen.push(id);
+      expect(seen).toEqual(ids.slice(0, limit));
+      const pages: string[] = [];
+      for (let cursor: string | undefined; ; ) {
+        const page = await all.page({ size: limit, ...(cursor !== undefined && { cursor }) });
+        pages.push(...page.items.map(({ id }) => id));
+        cursor = page.cursor;
+        if (cursor === undefined) break;
+        expect(page.items.length).toBe(limit);
+      }
+      expect(pages).toEqual(ids);
     }
-    expect(pages).toEqual(ids);
-  }
-  expect((await all.first())?.id).toBe('b');
-  expect((await all.reverse().first())?.id).toBe('h');
-  expect(await told.find({ id: 'c' }).first()).toBeNull();
-  expect(await told.find({ id: { startsWith: 'c' } }).exists()).toBe(false);
-  const named = told.find({ id: { in: ['c', 'd', 'g', 'h'] } });
-  expect((await named.limit(2).all()).map(({ id }) => id)).toEqual(['d', 'h']);
-  const groups = await db.collection([Told], {}, { fullScan: true }).groups();
-  expect(groups.of(Told).map(({ id }) => id)).toEqual(ids);
-  await close();
-});
+    expect((await all.first())?.id).toBe('b');
+    expect((await all.reverse().first())?.id).toBe('h');
+    expect(await told.find({ id: 'c' }).first()).toBeNull();
+    expect(await told.find({ id: { startsWith: 'c' } }).exists()).toBe(false);
+    const named = told.find({ id: { in: ['c', 'd', 'g', 'h'] } });
+    expect((await named.limit(2).all()).map(({ id }) => id)).toEqual(['d', 'h']);
+    const groups = await db.collection([Told], {}, { fullScan: true }).groups();
+    expect(groups.of(Told).map(({ id }) => id)).toEqual(ids);
+    await close();
+  },
+);
 
 const Digested = defineEntity({
   name: 'Digested',
