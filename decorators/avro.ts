@@ -1,4 +1,5 @@
 import type { AvroCodecOptions, AvroSchema, AvroType, AvroValue } from '../src/codec/index.js';
+import { isRecord, optionsProblem } from '../src/table/checks.js';
 import type { AvroRecordDeclaration, ColumnName, ColumnOptions, NestedType } from './declaration.js';
 import type { ClassOf } from './json.js';
 import {
@@ -59,7 +60,7 @@ export function Avro(
 export function Avro(
   column: ColumnName,
   type: NestedType | AvroType<unknown> | AvroSchema,
-  { was, ...options }: AvroColumnOptions<unknown> = {},
+  options?: AvroColumnOptions<unknown>,
 ): AnyPropertyDecorator {
   return memberDecorator('Avro', 'field', (declaration, property) => {
     declaration.properties.push({
@@ -69,7 +70,6 @@ export function Avro(
       column,
       type,
       options,
-      ...(was && { was }),
     });
   });
 }
@@ -89,8 +89,20 @@ export function Avro(
  * ```
  */
 export function AvroRecord(record: AvroRecordDeclaration): AnyClassDecorator {
-  return classDecorator('AvroRecord', (declaration) => declaration.avroRecords.push(record));
+  return classDecorator('AvroRecord', (declaration) => {
+    const problem = optionsProblem('@AvroRecord', record, RECORD_OPTIONS);
+    if (problem !== undefined) declaration.problems.push(problem);
+    if (isRecord(record)) declaration.avroRecords.push(record);
+  });
 }
+
+const RECORD_OPTIONS: Readonly<Record<keyof AvroRecordDeclaration, true>> = {
+  name: true,
+  namespace: true,
+  aliases: true,
+};
+
+const FIELD_OPTIONS: Readonly<Record<keyof AvroFieldOptions, true>> = { optional: true, aliases: true };
 
 export interface AvroFieldOptions {
   /** Earlier names of the field: values stored under one of them are read into this field. */
@@ -121,12 +133,8 @@ export function AvroField(
 ): AnyPropertyDecorator {
   const { optional = false, aliases } = options ?? {};
   return memberDecorator('AvroField', 'field', (declaration, property) => {
-    const unknown = Object.keys(options ?? {}).filter((name) => name !== 'optional' && name !== 'aliases');
-    if (unknown.length > 0) {
-      declaration.problems.push(
-        `@AvroField of "${property}" has no option "${unknown[0]}". Its options are optional, aliases.`,
-      );
-    }
+    const problem = optionsProblem(`@AvroField of "${property}"`, options, FIELD_OPTIONS);
+    if (problem !== undefined) declaration.problems.push(problem);
     declaration.avroFields.push({ property, type, optional, aliases });
   });
 }

@@ -204,35 +204,28 @@ function role(column: string, codec: ValueCodec<unknown>, name: ColumnRole): Def
   return stored(name, { kind: 'column', column, codec, role: name });
 }
 
-function moveOf(options: ColumnOptions<unknown> | undefined): Pick<ColumnOptions<unknown>, 'was'> {
-  return options?.was === undefined ? {} : { was: options.was };
-}
-
 /** The only builder at run time; its types limit which columns an entity may name. */
 const builder = {
   column: (column: string, codec: ValueCodec<unknown>, options?: ColumnOptions<unknown>) =>
-    needed('column', { kind: 'column', column, codec, ...moveOf(options) }),
+    needed('column', { kind: 'column', column, codec, options }),
   json: (column: string, type?: ClassOf<object>, options?: ColumnOptions<unknown>) =>
-    needed('json', { kind: 'json', column, type, ...moveOf(options) }),
-  avro: (
-    column: string,
-    type: AvroDeclaration['type'],
-    { was, ...options }: AvroColumnOptions<unknown> = {},
-  ) => needed('avro', { kind: 'avro', column, type, options, ...(was && { was }) }),
+    needed('json', { kind: 'json', column, type, options }),
+  avro: (column: string, type: AvroDeclaration['type'], options?: AvroColumnOptions<unknown>) =>
+    needed('avro', { kind: 'avro', column, type, options }),
   counter: (column: string, options?: ColumnOptions<unknown>) =>
-    stored('counter', { kind: 'counter', column, ...moveOf(options) }),
+    stored('counter', { kind: 'counter', column, options }),
   columns: (column: string, options: ColumnsOptions<unknown, unknown>) =>
     stored('columns', {
       kind: 'columns',
       column,
-      key: options.key ?? text,
-      value: options.value,
-      ...moveOf(options),
+      key: options?.key ?? text,
+      value: options?.value,
+      options,
     }),
   packed: (column: string, options: PackedOptions<unknown>) =>
-    stored('packed', { kind: 'packed', column, ...options }),
+    stored('packed', { kind: 'packed', column, part: options?.part, value: options?.value, options }),
   versions: (column: string, codec: ValueCodec<unknown>, options?: ColumnOptions<unknown>) =>
-    stored('versions', { kind: 'versions', column, codec, ...moveOf(options) }),
+    stored('versions', { kind: 'versions', column, codec, options }),
   embedded(
     family: string,
     columns: (inner: ColumnBuilder<string>) => PropertyDefinitions,
@@ -245,6 +238,7 @@ const builder = {
       family: family === '' ? undefined : family,
       prefix: options?.prefix ?? '',
       type: () => Embedded,
+      options,
     });
   },
   version: (column: string) => role(column, int53, 'version'),

@@ -35,14 +35,13 @@ export function Column(
   options?: ColumnOptions<unknown>,
 ): AnyPropertyDecorator {
   return memberDecorator('Column', 'field', (declaration, property) => {
-    const was = options?.was;
     declaration.properties.push({
       kind: 'column',
       decorator: 'Column',
       property,
       column,
       codec,
-      ...(was && { was }),
+      options,
     });
   });
 }
@@ -74,7 +73,6 @@ export function Columns<V, K = string>(
   options: ColumnsOptions<K, V>,
 ): PropertyDecoratorOf<ReadonlyMap<K, V | null>> {
   return memberDecorator('Columns', 'field', (declaration, property) => {
-    const was = options?.was;
     declaration.properties.push({
       kind: 'columns',
       decorator: 'Columns',
@@ -82,7 +80,7 @@ export function Columns<V, K = string>(
       column,
       key: options?.key ?? text,
       value: options?.value,
-      ...(was && { was }),
+      options,
     });
   });
 }
@@ -93,13 +91,12 @@ export function Columns<V, K = string>(
  */
 export function Counter(column: ColumnName, options?: ColumnOptions<bigint>): PropertyDecoratorOf<bigint> {
   return memberDecorator('Counter', 'field', (declaration, property) => {
-    const was = options?.was;
     declaration.properties.push({
       kind: 'counter',
       decorator: 'Counter',
       property,
       column,
-      ...(was && { was }),
+      options,
     });
   });
 }
@@ -188,14 +185,13 @@ export function Versions<T>(
   options?: ColumnOptions<T>,
 ): PropertyDecoratorOf<readonly Versioned<T>[]> {
   return memberDecorator('Versions', 'field', (declaration, property) => {
-    const was = options?.was;
     declaration.properties.push({
       kind: 'versions',
       decorator: 'Versions',
       property,
       column,
       codec,
-      ...(was && { was }),
+      options,
     });
   });
 }
@@ -235,7 +231,6 @@ export function Packed<V>(
   return memberDecorator('Packed', 'field', (declaration, property) => {
     const part = options?.part;
     const value = options?.value;
-    const was = options?.was;
     declaration.properties.push({
       kind: 'packed',
       decorator: 'Packed',
@@ -243,7 +238,7 @@ export function Packed<V>(
       column,
       part,
       value,
-      ...(was && { was }),
+      options,
     });
   });
 }

@@ -129,6 +129,8 @@ interface StoredProperty {
   /** The decorator's name, for error messages. */
   readonly decorator: string;
   readonly property: string;
+  /** The options as they were given. Checked when the schema is compiled. */
+  readonly options?: object | undefined;
 }
 
 /** A property in one cell. */
@@ -138,7 +140,6 @@ export interface ColumnDeclaration extends StoredProperty {
   /** Undefined if the codec follows from the type that the compiler emitted. */
   readonly codec: ValueCodec<unknown> | undefined;
   readonly role?: ColumnRole;
-  readonly was?: ColumnOptions<unknown>['was'];
 }
 
 /**
@@ -151,7 +152,6 @@ export interface JsonDeclaration extends StoredProperty {
   readonly kind: 'json';
   readonly column: ColumnName;
   readonly type: NestedType | undefined;
-  readonly was?: ColumnOptions<unknown>['was'];
 }
 
 /** An Avro value in one cell. */
@@ -160,8 +160,7 @@ export interface AvroDeclaration extends StoredProperty {
   readonly column: ColumnName;
   /** A class with `@AvroRecord`, a list with one, or an Avro type or schema. */
   readonly type: NestedType | AvroType<unknown> | AvroSchema;
-  readonly options: AvroCodecOptions;
-  readonly was?: ColumnOptions<unknown>['was'];
+  readonly options?: (AvroCodecOptions & ColumnOptions<unknown>) | undefined;
 }
 
 /** The argument of `@AvroRecord`. */
@@ -184,7 +183,6 @@ export interface AvroFieldDeclaration {
 export interface CounterDeclaration extends StoredProperty {
   readonly kind: 'counter';
   readonly column: ColumnName;
-  readonly was?: ColumnOptions<unknown>['was'];
 }
 
 /** An object whose properties are columns of their own. */
@@ -202,7 +200,6 @@ export interface ColumnsDeclaration extends StoredProperty {
   readonly column: ColumnName;
   readonly key: ValueCodec<unknown>;
   readonly value: ValueCodec<unknown>;
-  readonly was?: ColumnOptions<unknown>['was'];
 }
 
 /**
@@ -215,8 +212,6 @@ export interface PackedDeclaration extends StoredProperty {
   /** The key part that the bucket is computed from. */
   readonly part: string;
   readonly value: ValueCodec<unknown>;
-  /** Former places of the values, with the same times. */
-  readonly was?: ColumnOptions<unknown>['was'];
 }
 
 /** The stored versions of one column. */
@@ -224,7 +219,6 @@ export interface VersionsDeclaration extends StoredProperty {
   readonly kind: 'versions';
   readonly column: ColumnName;
   readonly codec: ValueCodec<unknown>;
-  readonly was?: ColumnOptions<unknown>['was'];
 }
 
 export type PropertyDeclaration =
@@ -315,8 +309,8 @@ export interface RelationDeclaration {
   readonly max?: number | undefined;
   /** The index of the other that finds its rows. Undefined: its key does. */
   readonly index?: string | undefined;
-  /** The referential rules as the user wrote them. */
-  readonly rule?: { readonly onDelete?: 'restrict' | 'cascade' | 'setNull'; readonly exists?: boolean };
+  /** The options as they were given: of `@Reference` the referential rules. Checked when the schema is compiled. */
+  readonly options: object;
 }
 
 /** Properties that are copies of another entity's. Checked when the schema is compiled. */

@@ -1,6 +1,6 @@
 import { SchemaError } from '../src/errors.js';
 import type { KeyElement } from '../src/key/index.js';
-import { describe, isRecord } from '../src/table/checks.js';
+import { describe, isRecord, optionsProblem } from '../src/table/checks.js';
 import {
   type ColumnBuilder,
   columnBuilder,
@@ -12,6 +12,7 @@ import {
 } from './column-builder.js';
 import type { AnyClass, EntityDeclaration, HookMoment, IndexOptions, Validator } from './declaration.js';
 import { declarationOn } from './metadata.js';
+import { HOOK_MOMENTS } from './roles.js';
 import { declaredElements, isElement, keyNames } from './row-key.js';
 import type { KeyElements, KeyRow, KeyTuple, KnownParts } from './row-key-types.js';
 import type { SummaryDefinitions } from './summary.js';
@@ -185,7 +186,7 @@ export function defineEntity<
   return target as never;
 }
 
-const DEFINITION_OPTIONS = {
+const DEFINITION_OPTIONS: Readonly<Record<string, true>> = {
   ...ENTITY_OPTIONS,
   key: true,
   columns: true,
@@ -203,18 +204,17 @@ function checkDefinition(given: unknown): void {
   if (typeof given !== 'object' || given === null) {
     throw new SchemaError(`defineEntity takes { name, table, key, columns }, not ${describe(given)}.`);
   }
-  const { name, key, columns, defaults, indexes, denormalized, summaries } = given as Readonly<
+  const { name, key, columns, defaults, indexes, denormalized, summaries, hooks } = given as Readonly<
     Record<string, unknown>
   >;
   const where = `defineEntity(${typeof name === 'string' ? name : ''})`;
   if (typeof name !== 'string' || name === '') {
     throw new SchemaError(`${where}: name must be a non-empty string, not ${describe(name)}.`);
   }
-  const unknown = Object.keys(given).find((option) => !Object.hasOwn(DEFINITION_OPTIONS, option));
-  if (unknown !== undefined) {
-    const known = Object.keys(DEFINITION_OPTIONS).join(', ');
-    throw new SchemaError(`${where}: there is no "${unknown}". It takes ${known}.`);
-  }
+  const problem =
+    optionsProblem(where, given, DEFINITION_OPTIONS) ??
+    optionsProblem(`${where}.hooks`, hooks ?? {}, HOOK_MOMENTS);
+  if (problem !== undefined) throw new SchemaError(problem);
   const elements = declaredElements(key) ?? key;
   if (!Array.isArray(elements) || !elements.every(isElement)) {
     throw new SchemaError(`${where}: key must be a list of elements, [part('id')], not ${describe(key)}.`);

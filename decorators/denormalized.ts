@@ -232,7 +232,7 @@ export function Reference<E extends object, const Key extends readonly string[]>
       property,
       target: target as () => AnyClass,
       via,
-      rule: options,
+      options,
     });
   });
 }
@@ -273,6 +273,7 @@ export function References<E extends object>(
       via: via as Readonly<Record<string, string>>,
       max: options?.max,
       index: options?.index,
+      options,
     });
   });
 }

@@ -37,14 +37,13 @@ export function Json(
   options?: ColumnOptions<unknown>,
 ): AnyPropertyDecorator {
   return memberDecorator('Json', 'field', (declaration, property) => {
-    const was = options?.was;
     declaration.properties.push({
       kind: 'json',
       decorator: 'Json',
       property,
       column,
       type,
-      ...(was && { was }),
+      options,
     });
   });
 }
@@ -86,6 +85,14 @@ export function Embedded(
   const options = typeof first === 'string' ? third : (second as EmbedOptions | undefined);
   const prefix = options?.prefix ?? '';
   return memberDecorator('Embedded', 'field', (declaration, property) => {
-    declaration.properties.push({ kind: 'embedded', decorator: 'Embedded', property, family, prefix, type });
+    declaration.properties.push({
+      kind: 'embedded',
+      decorator: 'Embedded',
+      property,
+      family,
+      prefix,
+      type,
+      options,
+    });
   });
 }

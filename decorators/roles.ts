@@ -119,6 +119,17 @@ export function AfterLoad(): AnyMethodDecorator {
   return hook('AfterLoad', 'afterLoad');
 }
 
+/** The moments of hooks. */
+export const HOOK_MOMENTS: Readonly<Record<HookMoment, true>> = {
+  beforePut: true,
+  afterPut: true,
+  beforeUpdate: true,
+  afterUpdate: true,
+  beforeDelete: true,
+  afterDelete: true,
+  afterLoad: true,
+};
+
 function hook(decorator: string, moment: HookMoment): AnyMethodDecorator {
   return memberDecorator(decorator, 'method', (declaration, method) => {
     declaration.hooks.push({ moment, method });

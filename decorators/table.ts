@@ -1,4 +1,4 @@
-import { describe, isRecord } from '../src/table/checks.js';
+import { describe, isRecord, optionsProblem } from '../src/table/checks.js';
 import type { AnyClass, EntityDeclaration, TableDeclaration } from './declaration.js';
 import type { CheckedCopies } from './denormalized.js';
 import type { CheckedIndexes } from './indexes.js';
@@ -78,12 +78,9 @@ export function Entity(entity: EntityDeclaration): EntityDecorator {
       return;
     }
     declaration.entities.push(entity);
-    const unknown = Object.keys(entity).find(
-      (name) => name !== 'inheritable' && !Object.hasOwn(ENTITY_OPTIONS, name),
-    );
-    if (unknown === undefined) return;
-    const known = Object.keys(ENTITY_OPTIONS).join(', ');
-    declaration.problems.push(`@Entity has no option "${unknown}". Its options are ${known}.`);
+    const { inheritable: _, ...options } = entity;
+    const problem = optionsProblem('@Entity', options, ENTITY_OPTIONS);
+    if (problem !== undefined) declaration.problems.push(problem);
   });
 }
 

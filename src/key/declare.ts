@@ -2,7 +2,7 @@
 
 import type { BytesLike } from '../bytes/index.js';
 import { SchemaError } from '../errors.js';
-import { describe, isList as isAnyList, isInstance, isRecord } from '../table/checks.js';
+import { describe, isList as isAnyList, isInstance, isRecord, optionsProblem } from '../table/checks.js';
 import type { KeyCodec } from './codecs/base.js';
 import {
   type BucketElement,
@@ -84,7 +84,7 @@ export function reverseTimestamp<const Name extends string, As extends keyof Tim
   name: Name,
   options: { readonly as?: As; readonly text?: boolean } = {},
 ): PartElement<Name, TimestampTypes[As], { [P in Name]: TimestampTypes[As] }> {
-  checkOptions('reverseTimestamp', options);
+  checkOptions('reverseTimestamp', options, { as: true, text: true });
   checkOneOf('reverseTimestamp', 'as', options.as ?? 'date', ['date', 'number']);
   const transform = {
     kind: 'reverseTimestamp',
@@ -104,7 +104,7 @@ export function substitute<const Name extends string>(
   dictionary: string,
   options: { readonly bytes?: number } = {},
 ): PartElement<Name, string, { [P in Name]: string }> {
-  checkOptions('substitute', options);
+  checkOptions('substitute', options, { bytes: true });
   checkName('substitute', dictionary, 'dictionary');
   const bytes = options.bytes ?? 4;
   checkInteger('substitute', 'bytes', bytes, 1, 8);
@@ -161,7 +161,7 @@ export function hash(
   of: HashedPart | readonly HashedPart[],
   options: HashOptions = {},
 ): HashElement<readonly string[], boolean, unknown> {
-  checkOptions('hash', options);
+  checkOptions('hash', options, HASH_OPTIONS);
   const hashed: readonly HashedPart[] = isList(of) ? of : [of];
   if (hashed.length === 0 || !hashed.every((one) => typeof one === 'string' || isPart(one))) {
     throw declarationError(
@@ -201,6 +201,14 @@ export function hash(
   });
 }
 
+const HASH_OPTIONS: Readonly<Record<keyof HashOptions, true>> = {
+  algorithm: true,
+  bytes: true,
+  keep: true,
+  encoding: true,
+  modulo: true,
+};
+
 /** One argument of `hash`: a part's name, or a part. */
 type HashedPart = string | PartElement;
 
@@ -227,7 +235,7 @@ export function timeBucket<const Name extends string>(
   width: string,
   options: { readonly unit?: 'ms' | 's' } = {},
 ): TimeBucketElement<Name, Date> {
-  checkOptions('timeBucket', options);
+  checkOptions('timeBucket', options, { unit: true });
   const unit = options.unit ?? 'ms';
   checkOneOf('timeBucket', 'unit', unit, ['ms', 's']);
   const ms = parseWidth(width);
@@ -260,6 +268,8 @@ export interface SaltOptions<Over extends string = string> {
   readonly assign?: 'hash' | 'random';
 }
 
+const SALT_OPTIONS: Readonly<Record<keyof SaltOptions, true>> = { over: true, algorithm: true, assign: true };
+
 /**
  * Spreads rows over `buckets` (1..256) leading bytes, or over the given prefixes of equal length (`['a-',
  * 'b-']`). The salt is murmur3 (x86, 32 bits, seed 0, unsigned) of the parts' bytes in the key, modulo the
@@ -284,7 +294,7 @@ export function salt(
   over?: readonly string[] | SaltOptions,
 ): SaltElement {
   const options: SaltOptions = isNames(over) ? { over } : over === undefined ? {} : over;
-  checkOptions('salt', options);
+  checkOptions('salt', options, SALT_OPTIONS);
   if (typeof buckets !== 'number' && !isAnyList(buckets)) {
     throw declarationError(`salt() takes a number of salts or a list of prefixes, not ${describe(buckets)}.`);
   }
@@ -400,10 +410,10 @@ function ownBytes(value: BytesLike): Uint8Array {
   throw declarationError(`Bytes of a key must be a string or a Uint8Array, not ${describe(value)}.`);
 }
 
-/** Returns the options; callers without types may pass null. */
-function checkOptions(element: string, options: unknown): void {
-  if (isRecord(options)) return;
-  throw declarationError(`${element}(): the options must be an object, not ${describe(options)}.`);
+/** Callers without types may pass null. */
+function checkOptions(element: string, options: unknown, known: Readonly<Record<string, true>>): void {
+  const problem = optionsProblem(`${element}()`, options, known);
+  if (problem !== undefined) throw declarationError(problem);
 }
 
 function checkOneOf(element: string, option: string, value: unknown, known: readonly unknown[]): void {

@@ -164,7 +164,7 @@ function withSources(target: EntityClass): EntityClass[] {
     found.add(one);
     for (const { copies, relations } of classChain(one as never).flatMap(ownDeclarations)) {
       open.push(...copies.map(({ source }) => source()));
-      open.push(...relations.filter(({ rule }) => rule !== undefined).map(({ target: other }) => other()));
+      open.push(...relations.filter(({ kind }) => kind === 'one').map(({ target: other }) => other()));
     }
   }
   return [...found];

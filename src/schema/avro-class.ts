@@ -31,7 +31,9 @@ type Report = (rule: string, remedy: string) => void;
  * an invalid schema.
  */
 export function avroColumnCodec(property: AvroDeclaration, report: Report): ValueCodec<unknown> | undefined {
-  const { type, options } = property;
+  const { type } = property;
+  const { classes: given, compatibility } = property.options ?? {};
+  const options = { ...(given && { classes: given }), ...(compatibility && { compatibility }) };
   if (typeof type !== 'function') return avroCodec(type as AvroSchema, options) as ValueCodec<unknown>;
   let sound = true;
   const classes = new RecordClassSchemas((rule, remedy) => {

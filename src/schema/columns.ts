@@ -2,11 +2,18 @@
 
 import {
   type AnyClass,
+  type AvroColumnOptions,
   type AvroDeclaration,
   type ColumnName,
+  type ColumnOptions,
+  type ColumnsOptions,
+  classChain,
   type EmbeddedDeclaration,
+  type EmbedOptions,
   emittedType,
+  ownDeclarations,
   type PackedDeclaration,
+  type PackedOptions,
   type PropertyDeclaration,
 } from '../../decorators/index.js';
 import { compareBytes, concatBytes, startsWithBytes, toBytes, toStringBinary } from '../bytes/index.js';
@@ -85,6 +92,26 @@ export function parseColumnName(column: ColumnName): ParsedColumn | string {
   return { family: column.slice(0, colon), qualifier: toBytes(column.slice(colon + 1)) };
 }
 
+const MOVED: Readonly<Record<keyof ColumnOptions<unknown>, true>> = { was: true };
+
+/** The options of each kind of property. */
+const OPTIONS: Readonly<Record<PropertyDeclaration['kind'], Readonly<Record<string, true>>>> = {
+  column: MOVED,
+  json: MOVED,
+  counter: MOVED,
+  versions: MOVED,
+  avro: { ...MOVED, classes: true, compatibility: true } satisfies Record<
+    keyof AvroColumnOptions<unknown>,
+    true
+  >,
+  columns: { ...MOVED, key: true, value: true } satisfies Record<
+    keyof ColumnsOptions<unknown, unknown>,
+    true
+  >,
+  packed: { ...MOVED, part: true, value: true } satisfies Record<keyof PackedOptions<unknown>, true>,
+  embedded: { prefix: true } satisfies Record<keyof EmbedOptions, true>,
+};
+
 /** The problem of an invalid nested type, and its remedy. */
 const NO_THUNK = ['Its type is not behind a function.', 'Write () => Address, or () => [LineItem].'] as const;
 
@@ -119,6 +146,11 @@ class ColumnCompiler {
   }
 
   private add(property: PropertyDeclaration, scope: Scope): void {
+    const path = [...scope.path, property.property];
+    const { name } = this.entity;
+    const { decorator, options = {} } = property;
+    const taker = /^[A-Z]/.test(decorator) ? `@${decorator}` : `${decorator}()`;
+    this.problems.checkOptions(name, path.join('.'), taker, options, OPTIONS[property.kind]);
     if (property.property === '__proto__') {
       this.problem(scope, property.property, 'The name cannot be a property.', 'Give it another.');
     } else if (property.kind === 'embedded') {
@@ -128,7 +160,6 @@ class ColumnCompiler {
       const storage = this.storageOf(property, scope);
       if (storage !== undefined && !this.hasCodecs(storage, property, scope)) return;
       if (place === undefined || storage === undefined) return;
-      const path = [...scope.path, property.property];
       this.columns.push(
         Object.freeze({
           path: Object.freeze(path),
@@ -311,6 +342,9 @@ class ColumnCompiler {
       prefix: concatBytes(scope.prefix, toBytes(property.prefix)),
       outer: [...scope.outer, target],
     };
+    for (const { problems } of classChain(target).flatMap(ownDeclarations)) {
+      for (const problem of problems) this.problem(scope, name, problem, '');
+    }
     const properties = propertiesOf(target, this.entity.name, this.problems);
     if (properties.length === 0) {
       this.problem(scope, name, `The class ${target.name} has no columns.`, 'Declare them with @Column.');

@@ -101,6 +101,14 @@ function isConfusable(one: KeyLayout, other: KeyLayout): boolean {
   return one.recordType !== other.recordType && !one.isApartFrom(other);
 }
 
+const PRESPLIT_OPTIONS = {
+  regions: true,
+  algorithm: true,
+  samples: true,
+  between: true,
+  splits: true,
+} as const;
+
 function splitKeysOf(
   presplit: TableDeclaration['presplit'],
   entities: readonly CompiledEntity[],
@@ -113,6 +121,7 @@ function splitKeysOf(
     problems.add(table, undefined, `presplit is ${describe(presplit)}.`, remedy);
     return [];
   }
+  if (!problems.checkOptions(table, undefined, 'presplit', presplit, PRESPLIT_OPTIONS)) return [];
   if ('splits' in presplit) {
     if (!isList(presplit.splits)) {
       const remedy = 'Give a list of keys.';

@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import {
   type CheckDeclaration,
   classChain,
+  HOOK_MOMENTS,
   type HookDeclaration,
   type HookMoment,
   type PropertyDeclaration,
@@ -199,15 +200,7 @@ export interface EntitySubscriber<E extends object = object> {
   afterLoad?(entity: E): void | Promise<void>;
 }
 
-const MOMENTS: readonly HookMoment[] = Object.keys({
-  beforePut: true,
-  afterPut: true,
-  beforeUpdate: true,
-  afterUpdate: true,
-  beforeDelete: true,
-  afterDelete: true,
-  afterLoad: true,
-} satisfies Record<HookMoment, true>) as HookMoment[];
+const MOMENTS: readonly HookMoment[] = Object.keys(HOOK_MOMENTS) as HookMoment[];
 
 /** The hooks of a class that subscribers add. */
 export function subscribedHooks(

@@ -1,4 +1,9 @@
-import type { IndexDeclaration } from '../../decorators/index.js';
+import type {
+  IndexDeclaration,
+  IndexedReferencesOptions,
+  ReferenceOptions,
+  RelationDeclaration,
+} from '../../decorators/index.js';
 import { part } from '../key/declare.js';
 import type { KeyLayout } from '../key/index.js';
 import { describe } from '../table/checks.js';
@@ -168,6 +173,11 @@ export function checkLink(
 
 // — Relations: properties for related entities.
 
+const RELATION_OPTIONS: Readonly<Record<RelationDeclaration['kind'], Readonly<Record<string, true>>>> = {
+  one: { onDelete: true, exists: true } satisfies Record<keyof ReferenceOptions, true>,
+  many: { max: true, index: true } satisfies Record<keyof IndexedReferencesOptions, true>,
+};
+
 /** The default limit of related entities. */
 const DEFAULT_MAX = 1000;
 
@@ -178,7 +188,9 @@ export function compileRelations(
   problems: Problems,
 ): ReadonlyMap<string, RelationSchema> {
   const relations = new Map<string, RelationSchema>();
-  for (const { kind, decorator, property, target, via, max, index } of source.relations) {
+  for (const { kind, decorator, property, target, via, max, index, options } of source.relations) {
+    const known = RELATION_OPTIONS[kind];
+    problems.checkOptions(source.name, property, `@${decorator}`, options, known);
     const problem = (rule: string, remedy: string): void => problems.add(source.name, property, rule, remedy);
     if (own.has(property)) {
       problem(

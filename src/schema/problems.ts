@@ -1,5 +1,6 @@
 import { toHex } from '../bytes/index.js';
 import { SchemaError } from '../errors.js';
+import { optionsProblem } from '../table/checks.js';
 import type { TableSchema } from './types.js';
 
 /** One broken rule: where, what, and what to do. */
@@ -21,6 +22,19 @@ export class Problems {
 
   add(entity: string, property: string | undefined, rule: string, remedy: string): void {
     this.found.push({ entity, property, rule, remedy });
+  }
+
+  /** Adds a problem unless the options are an object with no others than the known ones. Answers whether they are. */
+  checkOptions(
+    entity: string,
+    property: string | undefined,
+    taker: string,
+    given: unknown,
+    known: Readonly<Record<string, true>>,
+  ): boolean {
+    const problem = optionsProblem(taker, given, known);
+    if (problem !== undefined) this.add(entity, property, problem, '');
+    return problem === undefined;
   }
 
   /** Runs `work`, and turns its SchemaError into problems of this entity. */

@@ -117,18 +117,26 @@ export function checkPositiveInteger(value: number, what: string): number {
   return value;
 }
 
-/** @throws InvalidArgumentError when `given` is not an object, or has a property that is not among `known`. */
-export function checkOptions(doing: string, given: unknown, known: Readonly<Record<string, true>>): void {
+/** Says why `given` is not an object with no other properties than those of `known`; undefined if it is one. */
+export function optionsProblem(
+  doing: string,
+  given: unknown,
+  known: Readonly<Record<string, true>>,
+): string | undefined {
+  const names = Object.keys(known);
   if (!isNamed(given)) {
-    throw new InvalidArgumentError(
-      `${doing} takes an object of options (${Object.keys(known).join(', ')}), not ${describe(given)}.`,
-    );
+    return `${doing} takes an object of options (${names.join(', ')}), not ${describe(given)}.`;
   }
   const unknown = Object.keys(given).find((name) => !Object.hasOwn(known, name));
-  if (unknown === undefined) return;
-  throw new InvalidArgumentError(
-    `${doing} has no option "${unknown}". Its options are ${Object.keys(known).join(', ')}.`,
-  );
+  if (unknown === undefined) return undefined;
+  const others = names.length === 1 ? 'Its only option is' : 'Its options are';
+  return `${doing} has no option "${unknown}". ${others} ${names.join(', ')}.`;
+}
+
+/** @throws InvalidArgumentError when `given` is not an object, or has a property that is not among `known`. */
+export function checkOptions(doing: string, given: unknown, known: Readonly<Record<string, true>>): void {
+  const problem = optionsProblem(doing, given, known);
+  if (problem !== undefined) throw new InvalidArgumentError(problem);
 }
 
 /** Whether the value is an object, not an array, and readable: not a revoked proxy. */

@@ -216,7 +216,17 @@ describe('defineEntity', () => {
   it('refuses what no definition has', () => {
     const misspelt = { name: 'Wrong', table: crm, key: [part('id')], columns: () => ({}), index: {} };
     expect(() => defineEntity(misspelt)).toThrow(
-      /^defineEntity\(Wrong\): there is no "index"\. It takes .*indexes/,
+      /^defineEntity\(Wrong\) has no option "index"\. Its options are .*indexes/,
+    );
+    const unhooked = {
+      name: 'Wrong',
+      table: crm,
+      key: [part('id')],
+      columns: () => ({}),
+      hooks: { onPut() {} },
+    };
+    expect(() => defineEntity(unhooked as never)).toThrow(
+      /^defineEntity\(Wrong\)\.hooks has no option "onPut"\. Its options are beforePut, /,
     );
   });
 

@@ -51,7 +51,7 @@ test('what is no declaration is said, with the mend', () => {
   expect(of({ via: 'locationId', fields: { locationId: 'city' } })).toContain('is the link to the source');
   expect(of({ via: 'locationId', fields: { ending: 'city' } })).toContain('has a ttl');
   expect(of({ via: 'locationId', fields, fanOut: 10_001 })).toContain('fanOut');
-  expect(of({ via: 'locationId', fields, fanout: 1 })).toContain('has the option "fanout"');
+  expect(of({ via: 'locationId', fields, fanout: 1 })).toContain('has no option "fanout"');
   expect(of({ via: { land: 'id' }, fields })).toContain('the key of Location is id');
   expect(of({ via: 'locationId', fields: { city: 'region' } }, () => Line)).toContain(
     'not among the entities',

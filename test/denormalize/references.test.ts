@@ -254,7 +254,7 @@ test('wrong rules are said when the schema is compiled', () => {
   expect(wrong({ onDelete: 'delete' })).toContain("Give 'restrict', 'cascade' or 'setNull'");
   expect(wrong({ onDelete: 'setNull' })).toContain('"id" is part of the key');
   expect(wrong({ exists: 1 })).toContain('Give true or false');
-  expect(wrong({ ondelete: 'restrict' })).toContain('has the option');
+  expect(wrong({ ondelete: 'restrict' })).toContain('has no option');
   expect(() => compileSchema([Order])).toThrow('not among the entities');
 });
 

@@ -56,7 +56,7 @@ test('what is no declaration is said, with the mend', () => {
   expect(problems({ by: ['ending'], figures })).toContain('has a ttl');
   expect(problems({ by, figures, where: { ending: 'x' } })).toContain('has a ttl');
   expect(problems({ by, figures, where: 'x' })).toContain('where is');
-  expect(problems({ by, figures, having: {} })).toContain('It has "having"');
+  expect(problems({ by, figures, having: {} })).toContain('has no option "having"');
   expect(problems({ by, figures }, 'one', { ttl: 5, marker: false })).toContain('no row marker');
 });
 

@@ -1,7 +1,7 @@
 import type avsc from 'avsc';
 import { toHex } from '../../bytes/index.js';
 import { CorruptionError, RowanError, SchemaError } from '../../errors.js';
-import { describe } from '../../table/checks.js';
+import { describe, optionsProblem } from '../../table/checks.js';
 import type { ValueCodec } from '../scalars.js';
 import { type RecordClasses, readerType, writerType } from './avro-type.js';
 import { type BoundsCheck, boundsCheck, lossIn } from './bounds.js';
@@ -79,6 +79,8 @@ export class AvroCodec<T> implements ValueCodec<T> {
   private buffer: Buffer;
 
   constructor(schema: AvroSchema, options: AvroCodecOptions = {}) {
+    const problem = optionsProblem('An Avro codec', options, OPTIONS);
+    if (problem !== undefined) throw new SchemaError(problem);
     this.schema = schema;
     this.compatibility = checkLevel(options.compatibility ?? 'backward');
     this.type = readerType(schema, options.classes);
@@ -193,6 +195,8 @@ interface Writer {
   readonly resolver: avsc.Resolver;
   readonly bounds: BoundsCheck | undefined;
 }
+
+const OPTIONS: Readonly<Record<keyof AvroCodecOptions, true>> = { classes: true, compatibility: true };
 
 const LEVELS: readonly CompatibilityLevel[] = ['none', 'backward', 'forward', 'full'];
 

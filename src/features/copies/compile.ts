@@ -12,7 +12,11 @@ import { FOREVER } from '../../table/index.js';
 const DEFAULT_FAN_OUT = 100;
 /** The fan-out limit: a step is one turn of the event loop. */
 const MAX_FAN_OUT = 10_000;
-const OPTIONS: readonly string[] = ['via', 'fields', 'fanOut'];
+const OPTIONS: Readonly<Record<keyof CopyDeclaration['options'], true>> = {
+  via: true,
+  fields: true,
+  fanOut: true,
+};
 
 type UnindexedCopy = UnindexedLink<CopySchema>;
 
@@ -48,10 +52,7 @@ function compileCopy(
     );
     return undefined;
   }
-  for (const option of Object.keys(given)) {
-    if (!OPTIONS.includes(option))
-      add(`@Denormalized has the option ${describe(option)}.`, `It has ${OPTIONS.join(', ')}.`);
-  }
+  problems.checkOptions(name, undefined, '@Denormalized', given, OPTIONS);
   const { via, fields, fanOut = DEFAULT_FAN_OUT } = given as Readonly<Record<string, unknown>>;
   const link = compileVia(
     owner,

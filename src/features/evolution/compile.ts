@@ -60,6 +60,12 @@ function compileUpgrades(
   return Object.freeze(found);
 }
 
+const OPTIONS: Readonly<Record<keyof UpgradeDeclaration['options'], true>> = {
+  old: true,
+  sets: true,
+  writeBack: true,
+};
+
 class UpgradeCompiler {
   private readonly byProperty: ReadonlyMap<string, ColumnSchema>;
   private readonly kept: ReadonlyMap<string, number>;
@@ -103,7 +109,9 @@ class UpgradeCompiler {
 
   private compileOne({ from, options, upgrade }: UpgradeDeclaration): UpgradeSchema | undefined {
     const { old, sets, writeBack = false } = options;
-    const at = `Its @Upgrade(${typeof from === 'number' ? from : describe(from)})`;
+    const taker = `@Upgrade(${typeof from === 'number' ? from : describe(from)})`;
+    const at = `Its ${taker}`;
+    this.problems.checkOptions(this.source.name, undefined, taker, options, OPTIONS);
     const isList = Array.isArray(sets) && sets.length > 0 && sets.every((name) => typeof name === 'string');
     if (!Number.isInteger(from) || from < 1)
       this.problem(`${at} is of no version.`, 'Give a whole number from 1.');

@@ -27,7 +27,7 @@ export class FormerPlaces implements FormerPlaceCompiler {
   ) {}
 
   of(declared: PropertyDeclaration, place: Place, storage: Counted, report: Report): readonly FormerPlace[] {
-    const was: unknown = 'was' in declared ? declared.was : undefined;
+    const was = (declared.options as { readonly was?: unknown } | undefined | null)?.was;
     if (was === undefined) return NONE;
     if (!Array.isArray(was) || was.length === 0) {
       report(`Its \`was\` is ${describe(was)}.`, "Give a list of columns: { was: ['d:name'] }.");

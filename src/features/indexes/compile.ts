@@ -19,7 +19,13 @@ import type { Problems } from '../../schema/problems.js';
 import { type ColumnSchema, type IndexSchema, isSingleCell, ROW_PART } from '../../schema/types.js';
 import { describe, isRecord } from '../../table/checks.js';
 
-const OPTIONS: readonly string[] = ['unique', 'include', 'where', 'each', 'consistency'];
+const OPTIONS: Readonly<Record<keyof IndexOptions, true>> = {
+  unique: true,
+  include: true,
+  where: true,
+  each: true,
+  consistency: true,
+};
 
 /** Compiles `@Index`, and the indexes that other features need. */
 export const indexCompiler: FeatureCompiler = { indexes: compileIndexes };
@@ -123,15 +129,8 @@ class IndexCompiler {
   }
 
   private checkOptions(): void {
-    const given: unknown = this.declaration.options;
-    if (given !== undefined && (typeof given !== 'object' || given === null)) {
-      this.problem(`Its options are ${describe(given)}.`, `Give an object with ${OPTIONS.join(', ')}.`);
-      return;
-    }
-    for (const name of Object.keys(this.options)) {
-      if (OPTIONS.includes(name)) continue;
-      this.problem(`It has the option ${describe(name)}.`, `An index has ${OPTIONS.join(', ')}.`);
-    }
+    const { name, options: given = {} } = this.declaration;
+    this.problems.checkOptions(this.source.name, undefined, `The index ${describe(name)}`, given, OPTIONS);
     const { unique, each, where, include, consistency } = this.options as Readonly<Record<string, unknown>>;
     if (unique !== undefined && typeof unique !== 'boolean') {
       this.problem(`unique is ${describe(unique)}.`, 'Give true or false.');

@@ -9,7 +9,6 @@ import type { EntityClass, EntitySchema, ReferenceRule } from '../../schema/type
 import { describe } from '../../table/checks.js';
 
 const ON_DELETE: readonly unknown[] = ['restrict', 'cascade', 'setNull', undefined];
-const OPTIONS: readonly string[] = ['onDelete', 'exists'];
 
 /** The referential rules' part of schema compilation. */
 export const referenceCompiler: FeatureCompiler = { compile: compileReferences, check: checkReferences };
@@ -56,20 +55,11 @@ function isOptional({ columns }: LinkOwner, held: string, required: ReadonlySet<
 /** Undefined where the relation has no rule. */
 function ruleOf(
   entity: string,
-  { decorator, property, rule }: RelationDeclaration,
+  { property, options }: RelationDeclaration,
   problems: Problems,
 ): Pick<ReferenceRule, 'onDelete' | 'exists'> | undefined {
-  const given: unknown = rule ?? {};
   const add = (what: string, remedy: string): void => problems.add(entity, property, what, remedy);
-  if (typeof given !== 'object' || given === null) {
-    add(`The options of @${decorator} are ${describe(given)}.`, "Give an object, { onDelete: 'restrict' }.");
-    return undefined;
-  }
-  for (const option of Object.keys(given)) {
-    if (!OPTIONS.includes(option))
-      add(`@${decorator} has the option ${describe(option)}.`, `It has ${OPTIONS.join(', ')}.`);
-  }
-  const { onDelete, exists } = given as Readonly<Record<string, unknown>>;
+  const { onDelete, exists } = (options ?? {}) as Readonly<Record<string, unknown>>;
   if (!ON_DELETE.includes(onDelete))
     add(`Its onDelete is ${describe(onDelete)}.`, "Give 'restrict', 'cascade' or 'setNull'.");
   if (exists !== undefined && typeof exists !== 'boolean')

@@ -3,7 +3,7 @@
  * groups and results, inferred from what a class lists.
  */
 
-import type { FigureDefinition } from '../../../decorators/declaration.js';
+import type { FigureDefinition, SummaryDefinition } from '../../../decorators/declaration.js';
 import type { IndexDeclaration, SummaryDeclaration } from '../../../decorators/index.js';
 import type { IndexedValue } from '../../../decorators/indexes.js';
 import { BaseCodec } from '../../key/codecs/index.js';
@@ -26,7 +26,7 @@ import { describe, isRecord } from '../../table/checks.js';
 import { FOREVER } from '../../table/index.js';
 
 const KINDS: readonly string[] = ['count', 'sum', 'avg', 'min', 'max'] satisfies FigureSchema['kind'][];
-const OPTIONS: readonly string[] = ['by', 'figures', 'where'];
+const OPTIONS: Readonly<Record<keyof SummaryDefinition, true>> = { by: true, figures: true, where: true };
 /** The limit of a one-byte number in the qualifier. */
 const MAX_MEASURED = 250;
 /** The purpose of the indexes, for messages. */
@@ -84,10 +84,7 @@ class SummaryCompiler {
       return undefined;
     }
     const given = this.declaration.definition as unknown as Readonly<Record<string, unknown>>;
-    for (const option of Object.keys(given)) {
-      if (!OPTIONS.includes(option))
-        this.problem(`It has ${describe(option)}.`, `A summary has ${OPTIONS.join(', ')}.`);
-    }
+    this.problems.checkOptions(this.source.name, undefined, `The summary ${describe(name)}`, given, OPTIONS);
     const { where } = given;
     if (where !== undefined && !isRecord(where)) {
       this.problem(`where is ${describe(where)}.`, "Give an object of columns, { status: 'open' }.");
