@@ -6,11 +6,11 @@ import { toStringBinary } from '../../src/bytes/index.js';
 import { restoreStore } from '../../src/store/backup.js';
 import { type EmbeddedEngine, openEmbedded } from '../../src/store/engine.js';
 import { Scan, tableDescriptor } from '../../src/table/index.js';
-import { scaled } from '../proof/scale.js';
+import { fromMiddle } from '../proof/scale.js';
 import { runScript } from './run-script.js';
 import { seededRandom } from './seeded-random.js';
 
-const LIVES = scaled(1, 5, 120);
+const LIVES = fromMiddle(5, 120);
 
 /** Rows with their values; a batch has two rows, so half of one shows. */
 async function rowsOf(engine: EmbeddedEngine): Promise<Map<string, string>> {
@@ -74,5 +74,5 @@ it(
       rmSync(root, { recursive: true });
     }
   },
-  scaled(60_000, 600_000, 6_000_000),
+  fromMiddle(600_000, 6_000_000),
 );

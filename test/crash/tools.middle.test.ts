@@ -6,12 +6,12 @@ import { expect, it } from 'vitest';
 import { openEmbedded } from '../../src/store/engine.js';
 import { verifyTables } from '../../src/tools/verify.js';
 import { cellsOf, changes, fill } from '../job/tools/random-table.js';
-import { mayGoOn, scaled } from '../proof/scale.js';
+import { fromMiddle, mayGoOn } from '../proof/scale.js';
 import { runScript } from './run-script.js';
 
 /** Kills of each tool in a round, and rounds. */
-const KILLS = scaled(1, 2, 5);
-const ROUNDS = scaled(1, 1, 5);
+const KILLS = fromMiddle(2, 5);
+const ROUNDS = fromMiddle(1, 5);
 /** Turns of the event loop within which a process is killed; most have more. */
 const TURNS = 150;
 

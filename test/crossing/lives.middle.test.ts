@@ -15,12 +15,12 @@ import type { EmbeddedEngine } from '../../src/store/engine.js';
 import { MemoryFileSystem } from '../../src/testing/fs/memory-fs.js';
 import { settableClock } from '../../src/testing/open-memory.js';
 import { record } from '../proof/evidence.js';
-import { mayGoOn, scaled } from '../proof/scale.js';
+import { fromMiddle, mayGoOn } from '../proof/scale.js';
 import { Random } from '../query/model/random.js';
 import { type Declared, declare, type Kept, Told } from './lives.js';
 import { restoredTables } from './restored.js';
 
-const PROGRAMS = scaled(2, 10, 5000);
+const PROGRAMS = fromMiddle(10, 5000);
 const FIRST = Number(process.env['ROWAN_SEED'] ?? 1);
 const LIVES = 5;
 const IDS = Array.from({ length: 40 }, (_, i) => `id${i}`);

@@ -33,3 +33,8 @@ export function mayGoOn(part = 1): boolean {
 export function scaled<T>(short: T, middle: T, deep: T): T {
   return { short, middle, deep }[SCALE];
 }
+
+/** {@link scaled} for files that the short size leaves out. */
+export function fromMiddle<T>(middle: T, deep: T): T {
+  return SCALE === 'deep' ? deep : middle;
+}

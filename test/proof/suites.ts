@@ -21,7 +21,7 @@ export const SUITES: readonly Suite[] = [
   {
     id: 'concurrent-crash-points',
     promises: 'P1-P5',
-    file: 'test/crash/concurrent-crashes.test.ts',
+    file: 'test/crash/concurrent-crashes.middle.test.ts',
     what: 'The same with concurrent writers, flushes, compactions, splits, bulk loads, checkpoints and table changes, and with a second power cut during recovery.',
   },
   {
@@ -45,7 +45,7 @@ export const SUITES: readonly Suite[] = [
   {
     id: 'concurrent-faults',
     promises: 'P1, P4, P5, P7',
-    file: 'test/crash/concurrent-faults.test.ts',
+    file: 'test/crash/concurrent-faults.middle.test.ts',
     what: 'The same under 16 clients, with the store closed and reopened in between. Random runs add six clients that fill small logs and memstores while one kind of file fails. No rejected value is ever visible, counters are exact, batches are whole.',
   },
   {
@@ -141,7 +141,7 @@ export const SUITES: readonly Suite[] = [
   {
     id: 'moving-rows',
     promises: 'docs/indexes.md',
-    file: 'test/indexes/moving-rows.test.ts',
+    file: 'test/indexes/moving-rows.middle.test.ts',
     what: 'Where one step is one row: a writer moves a row to other index entries while a query reads them, in many orders of their calls. Every form of query returns each row once.',
   },
   {
@@ -195,7 +195,7 @@ export const SUITES: readonly Suite[] = [
   {
     id: 'late-requests',
     promises: 'docs/hbase-calls.md',
-    file: 'test/indexes/late-requests.test.ts',
+    file: 'test/indexes/late-requests.middle.test.ts',
     what: 'Delays each request of a write (entries, unique claims, copies, referential rules, summaries) until others have taken over for a writer that gave up or died, or delivers it twice. Unique values, answers and conditions are exact.',
   },
   {
@@ -207,13 +207,13 @@ export const SUITES: readonly Suite[] = [
   {
     id: 'late-changes',
     promises: 'docs/hbase-calls.md',
-    file: 'test/watch/late-requests.test.ts',
+    file: 'test/watch/late-requests.middle.test.ts',
     what: 'Delays or repeats each request of a write that a change feed reports, until others have written the row, or a feed has passed it or begun after it. Followers end with the rows that are stored.',
   },
   {
     id: 'late-rekey',
     promises: 'docs/hbase-calls.md',
-    file: 'test/rekey/late-requests.test.ts',
+    file: 'test/rekey/late-requests.middle.test.ts',
     what: 'Delays or repeats each request of a re-keying by copies (its copies, record and jobs), until another program has continued it, restarted it or cut over, and the new layout was written and compacted. Exactly the acknowledged data is there.',
   },
   {

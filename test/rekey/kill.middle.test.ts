@@ -8,12 +8,12 @@ import type { Database } from '../../src/database.js';
 import type { RekeyState } from '../../src/features/rekey/strategy.js';
 import { runScript } from '../crash/run-script.js';
 import { seededRandom } from '../crash/seeded-random.js';
-import { mayGoOn, scaled } from '../proof/scale.js';
+import { fromMiddle, mayGoOn } from '../proof/scale.js';
 import { checkTotals } from './figures.js';
 import { FILLED, KEYS, keyOf, New, Old, openOrders, WRITERS } from './orders.js';
 import { Reader } from './reader.js';
 
-const ROUNDS = scaled(1, 1, 40);
+const ROUNDS = fromMiddle(1, 40);
 
 /** What the process does, the line at which it is killed, and where the change may stand then. */
 const KILLS: readonly (readonly [goal: string, line: string, states: readonly (RekeyState | undefined)[]])[] =
@@ -110,7 +110,7 @@ test('a process that is killed in any state of a change of keys loses nothing, a
         .repository(Old)
         .putMany(Array.from({ length: FILLED }, (_, i) => ({ id: `filled-${i}`, value: i })));
       await filled.close();
-      for (const [goal, line, states] of scaled(pick(round), KILLS, KILLS)) {
+      for (const [goal, line, states] of KILLS) {
         const written = goal === 'cleanup' ? New : Old;
         const child = runScript('test/rekey/rekeying-process.ts', [
           folder,
@@ -141,8 +141,3 @@ test('a process that is killed in any state of a change of keys loses nothing, a
     }
   }
 });
-
-/** Few processes, on the way that ends in a kill while rows are removed. */
-function pick(round: number): typeof KILLS {
-  return round === 0 ? [KILLS[2]!, KILLS[7]!, KILLS[10]!] : KILLS;
-}

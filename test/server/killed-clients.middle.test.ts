@@ -3,11 +3,11 @@
 import { expect, test } from 'vitest';
 import { connect } from '../../src/database.js';
 import { runScript } from '../crash/run-script.js';
-import { scaled } from '../proof/scale.js';
+import { fromMiddle } from '../proof/scale.js';
 import { ACCOUNTS, Account, accounts, START } from './accounts.js';
 import { Served } from './served.js';
 
-const ROUNDS = scaled(1, 5, 50);
+const ROUNDS = fromMiddle(5, 50);
 
 test('clients that are killed in the middle of a transaction have moved all or nothing of it', async () => {
   await using served = await Served.start();
@@ -23,7 +23,7 @@ test('clients that are killed in the middle of a transaction have moved all or n
   let acknowledged = 0;
   for (let round = 0; round < ROUNDS; round++) {
     const processes = [1, 2, 3].map((seed) => runScript(path, [served.endpoint, String(seed + round * 3)]));
-    await Promise.all(processes.map((process) => process.count(scaled(1, 3, 3))));
+    await Promise.all(processes.map((process) => process.count(3)));
     for (const process of processes) process.kill();
     await Promise.all(processes.map(({ exit }) => exit));
     await expect.poll(() => served.server.stats().transactions).toBe(0);

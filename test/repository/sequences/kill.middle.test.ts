@@ -5,13 +5,13 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { runScript } from '../../crash/run-script.js';
-import { scaled } from '../../proof/scale.js';
+import { fromMiddle } from '../../proof/scale.js';
 
 it('gives no number again after kill -9', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'rowan-sequence-'));
   try {
     const seen: string[] = [];
-    for (let life = 0; life < scaled(3, 8, 40); life++) {
+    for (let life = 0; life < fromMiddle(8, 40); life++) {
       const args = [join(folder, 'store'), String([1, 3, 20][life % 3])];
       const script = runScript('test/repository/sequences/take-process.ts', args);
       await script.count(20 + 13 * life);

@@ -18,12 +18,12 @@ import {
 } from '../../../src/table/index.js';
 import { MemoryFileSystem } from '../../../src/testing/fs/memory-fs.js';
 import { record } from '../../proof/evidence.js';
-import { mayGoOn, scaled } from '../../proof/scale.js';
+import { fromMiddle, mayGoOn } from '../../proof/scale.js';
 import { Random } from '../../query/model/random.js';
 import { FaultFileSystem } from '../fs/fault-fs.js';
 import { memoryStore } from './support.js';
 
-const PROGRAMS = scaled(2, 20, 3000);
+const PROGRAMS = fromMiddle(20, 3000);
 const FIRST = Number(process.env['ROWAN_SEED'] ?? 1);
 const CLIENTS = 6;
 const OPERATIONS = 30;

@@ -18,7 +18,7 @@ import {
   type ThreadedScanOptions,
   tableDescriptor,
 } from '../../../src/table/index.js';
-import { scaled } from '../../proof/scale.js';
+import { fromMiddle } from '../../proof/scale.js';
 import { change } from '../follow/random-store.js';
 
 const ALL: readonly ScannedRange[] = [{ start: new Uint8Array(0), stop: new Uint8Array(0) }];
@@ -125,7 +125,7 @@ test('random scans of random stores are equal, though the store is changed befor
   let now = 1_700_000_000_000;
   const options = { clock: () => now, automatic: false };
   return withStore(options, async (engine) => {
-    for (let step = 0; step < scaled(40, 600, 5000); step++) {
+    for (let step = 0; step < fromMiddle(600, 5000); step++) {
       await change(engine, random, step);
       now += Math.floor(random() * 20);
       const table = engine.table('t');
@@ -150,15 +150,15 @@ test('random scans of random stores are equal, though the store is changed befor
 test('many parts and packets come in the order of the rows; of two scans each goes on while the other is not read', () => {
   let now = Date.now();
   return withStore({ clock: () => now }, async (engine) => {
-    const table = await fill(engine, 't', scaled(2000, 30_000, 100_000));
+    const table = await fill(engine, 't', fromMiddle(30_000, 100_000));
     now += 61_000;
     const expected = readHere(table, new Scan(), ALL);
     const halves = [
       {
-        start: Buffer.from(scaled('row0012', 'row003', 'row003')),
-        stop: Buffer.from(scaled('row0018', 'row0045', 'row0045')),
+        start: Buffer.from(fromMiddle('row003', 'row003')),
+        stop: Buffer.from(fromMiddle('row0045', 'row0045')),
       },
-      { start: Buffer.from('row0000'), stop: Buffer.from(scaled('row001', 'row002', 'row002')) },
+      { start: Buffer.from('row0000'), stop: Buffer.from(fromMiddle('row002', 'row002')) },
     ];
     const [first, second] = [scanInThreads(table), scanInThreads(table)];
     expect(await first.next(new RawRow())).toBe(true);
@@ -196,7 +196,7 @@ test('memory of cached blocks is not used again while threads read them', () =>
     for (const name of ['t', 'u']) await engine.admin.flush(name);
     const expected = readHere(table, new Scan(), ALL);
     const first = { start: new Uint8Array(0), stop: Buffer.from('row0006') };
-    for (let round = 0; round < scaled(1, 20, 200); round++) {
+    for (let round = 0; round < fromMiddle(20, 200); round++) {
       readHere(table, new Scan(), [first]);
       let reading = true;
       const rows = readAll(scanInThreads(table)).finally(() => (reading = false));

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { openEmbedded } from '../../src/store/engine.js';
 import { MemoryFileSystem, type MemoryOperation } from '../../src/testing/fs/memory-fs.js';
 import { record } from '../proof/evidence.js';
-import { mayGoOn, scaled } from '../proof/scale.js';
+import { fromMiddle, mayGoOn } from '../proof/scale.js';
 import { Chain, type Demand, type History } from './concurrent/history.js';
 import { observe } from './concurrent/observe.js';
 import { Script } from './concurrent/script.js';
@@ -11,14 +11,12 @@ import { seededRandom } from './seeded-random.js';
 import { STORE, smallStore } from './workload.js';
 
 /** Each script: seven clients and two operators. */
-const SCRIPTS = scaled(1, 3, 40);
-const CHANGES = scaled(8, 12, 20);
+const SCRIPTS = fromMiddle(3, 40);
+const CHANGES = fromMiddle(12, 20);
 /** How many ways there are to lose half of what is unsynced. */
-const DRAWS = scaled(1, 2, 3);
-/** After every how many operations the power goes. */
-const EACH = scaled(2, 1, 1);
+const DRAWS = fromMiddle(2, 3);
 /** Of the crashes, every how many the recovery is cut short, too, after each of its operations. */
-const SECOND = scaled(70, 40, 25);
+const SECOND = fromMiddle(40, 25);
 
 interface Crash {
   readonly files: MemoryFileSystem;
@@ -26,7 +24,7 @@ interface Crash {
   readonly where: string;
 }
 
-/** A disk that loses power after every {@link EACH}-th of its operations. */
+/** A disk that loses power after each of its operations. */
 class CrashingDisk {
   readonly crashes: Crash[] = [];
   readonly files: MemoryFileSystem;
@@ -48,13 +46,13 @@ class CrashingDisk {
   private crash({ call, path }: MemoryOperation): void {
     if (this.history === undefined || !path.startsWith(STORE)) return;
     const { now } = this.history;
-    if (++this.points % EACH !== 0) return;
+    this.points++;
     for (const keepUnsynced of [0, ...Array<number>(DRAWS).fill(0.5), 1]) {
       const random = seededRandom(this.seed + this.points * 100 + this.crashes.length);
       const files = this.files.crash({
         keepUnsynced,
         random,
-        unit: this.points % (2 * EACH) === 0 ? 512 : 4096,
+        unit: this.points % 2 === 0 ? 512 : 4096,
       });
       const image = `${imageOf(files)} ${now} ${keepUnsynced === 1}`;
       if (this.seen.has(image)) continue;

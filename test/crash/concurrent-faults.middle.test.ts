@@ -5,7 +5,7 @@ import type { StoreEvent } from '../../src/store/events.js';
 import type { EmbeddedOptions } from '../../src/store/options.js';
 import { MemoryFileSystem } from '../../src/testing/fs/memory-fs.js';
 import { record } from '../proof/evidence.js';
-import { mayGoOn, scaled } from '../proof/scale.js';
+import { fromMiddle, mayGoOn } from '../proof/scale.js';
 import { type Fault, FaultFileSystem, type FileCall } from '../store/fs/fault-fs.js';
 import type { Demand, History } from './concurrent/history.js';
 import { observe } from './concurrent/observe.js';
@@ -14,15 +14,13 @@ import { seededRandom } from './seeded-random.js';
 import { STORE, smallStore } from './workload.js';
 
 /** Every how many operations a failure is tried; 1 tries each. */
-const STRIDE = scaled(1, 37, 1);
-/** How many failures of a kind are tried; without a limit, until an operation is not reached any more. */
-const MOST = scaled(1, Infinity, Infinity);
-const SEEDS = scaled(1, 1, 4);
+const STRIDE = fromMiddle(37, 1);
+const SEEDS = fromMiddle(1, 4);
 /** What of the time they may take, where it is to be cut short. */
 const KINDS_PART = 0.4;
 /** Random runs with small logs and memstores; so many of them in any case. */
 const LEAST_SMALL_RUNS = 12;
-const SMALL_RUNS = scaled(LEAST_SMALL_RUNS, 200, 5000);
+const SMALL_RUNS = fromMiddle(200, 5000);
 
 interface Kind {
   readonly name: string;
@@ -88,7 +86,7 @@ describe('a store on a disk that fails under 16 clients', () => {
     try {
       const part = (KINDS_PART * (KINDS.indexOf(kind) + 1)) / KINDS.length;
       for (let seed = 1; seed <= SEEDS && (seed === 1 || mayGoOn(part)); seed++) {
-        for (let after = 0; runs < MOST && (await runKind(kind, after, seed)); after += STRIDE) {
+        for (let after = 0; await runKind(kind, after, seed); after += STRIDE) {
           runs++;
           await new Promise((resolve) => setImmediate(resolve));
           if (unhandled.length > 0) throw new Error(`${kind.name} after ${after}`, { cause: unhandled[0] });

@@ -4,7 +4,7 @@
  */
 
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { scaled } from '../proof/scale.js';
+import { fromMiddle } from '../proof/scale.js';
 import { openStepless, type SteplessStore } from '../proof/stepless.js';
 import { endCopyingAfterCalls, entities, writeAtOnce } from './faults.js';
 
@@ -18,8 +18,8 @@ const program = () => store.program(...entities);
 
 test('a program may end behind any call: check tells exactly what is off, the outbox finds all of it, and repair then nothing', async () => {
   const { db } = await program();
-  const { died, off } = await endCopyingAfterCalls(db, program, scaled(97, 3, 1));
-  expect(died).toBeGreaterThan(scaled(4, 60, 150));
+  const { died, off } = await endCopyingAfterCalls(db, program, fromMiddle(3, 1));
+  expect(died).toBeGreaterThan(fromMiddle(60, 150));
   // Some of them have left something: else nothing would be proved.
   expect(off).toBeGreaterThan(0);
 });
@@ -27,7 +27,7 @@ test('a program may end behind any call: check tells exactly what is off, the ou
 test('writers of sources and of rows at once, in three programs: nothing is off once the outbox is drained', async () => {
   // Not at once: each looks for missing tables.
   const programs = [await program(), await program(), await program()];
-  const most = scaled(4, 15, 400);
+  const most = fromMiddle(15, 400);
   await writeAtOnce(
     programs.map(({ db }) => db),
     (writes) => writes < most,

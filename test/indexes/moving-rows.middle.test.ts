@@ -18,7 +18,7 @@ import type {
 } from '../../src/table/index.js';
 import { MemoryFileSystem } from '../../src/testing/index.js';
 import { record } from '../proof/evidence.js';
-import { scaled } from '../proof/scale.js';
+import { fromMiddle } from '../proof/scale.js';
 import { schemaOf, stepless } from '../proof/stepless.js';
 import { FORMS, fill, Job, type Jobs, move } from './moving.js';
 
@@ -196,12 +196,12 @@ const WHOLE = 1000;
 function* schedules(reader: number, writer: number): Generator<readonly Who[]> {
   const run = (who: Who, count: number): Who[] => Array.from({ length: count }, () => who);
   // All that the writer does, however many calls that takes.
-  for (let a = 1; a <= reader; a += scaled(4, 1, 1))
+  for (let a = 1; a <= reader; a++)
     yield [...run('reader', a), ...run('writer', WHOLE), ...run('reader', reader)];
-  for (let a = 0; a <= reader; a += scaled(5, 2, 1)) {
-    for (let b = writer; b > 0; b -= scaled(23, 3, 1)) {
+  for (let a = 0; a <= reader; a += fromMiddle(2, 1)) {
+    for (let b = writer; b > 0; b -= fromMiddle(3, 1)) {
       yield [...run('reader', a), ...run('writer', b), ...run('reader', reader), ...run('writer', writer)];
-      if (scaled(true, true, false)) continue;
+      if (fromMiddle(true, false)) continue;
       for (let c = 1; c < reader - a; c += 2) {
         for (let d = 1; d < writer - b; d += 2) {
           yield [
@@ -218,11 +218,7 @@ function* schedules(reader: number, writer: number): Generator<readonly Who[]> {
 }
 
 /** Places before and behind a move, or two: up, down, within what is asked for. */
-const MOVES: readonly (readonly [number, ...number[]])[] = scaled(
-  [
-    [45, 5],
-    [5, 45],
-  ],
+const MOVES: readonly (readonly [number, ...number[]])[] = fromMiddle(
   [
     [45, 5],
     [5, 45],

@@ -5,7 +5,7 @@
 
 import { expect, test } from 'vitest';
 import type { Database } from '../../src/database.js';
-import { scaled } from '../proof/scale.js';
+import { fromMiddle } from '../proof/scale.js';
 import { openStepless } from '../proof/stepless.js';
 import { Random } from '../query/model/random.js';
 import { expectReplayed, Piece, Replay, told, Ware, writeToldAtOnce } from './told.js';
@@ -61,7 +61,7 @@ test.each(Object.entries(IDLE))('%s, in one millisecond', async (_, { before, id
   const { db } = await store.program(...told);
   const { db: other } = await store.program(...told);
   const replay = new Replay();
-  for (let round = 0; round < scaled(1, 3, 3); round++) {
+  for (let round = 0; round < 3; round++) {
     await before(db);
     now += 10;
     await idle(other);
@@ -78,7 +78,7 @@ test('of conditional changes in three programs, each of which ends the condition
   await using store = await openStepless(Date.now, () => turns(random.below(6)));
   const programs = [await store.program(...told), await store.program(...told), await store.program(...told)];
   const wares = programs.map(({ db }) => db.repository(Ware));
-  for (let round = 0; round < scaled(12, 150, 2000); round++) {
+  for (let round = 0; round < fromMiddle(150, 2000); round++) {
     await wares[0]!.put({ ...key, status: 'x', count: 1 });
     const kind = round % 3;
     const outcomes = await Promise.all(
@@ -96,7 +96,7 @@ test('of conditional changes in three programs, each of which ends the condition
 });
 
 test('writers of the same rows in three programs, whose requests take turns: what was told makes the rows that are there', async () => {
-  for (let seed = 1; seed <= scaled(1, 10, 300); seed++) {
+  for (let seed = 1; seed <= fromMiddle(10, 300); seed++) {
     const random = new Random(seed);
     await using store = await openStepless(
       () => Math.floor(performance.timeOrigin + performance.now()),
@@ -109,7 +109,7 @@ test('writers of the same rows in three programs, whose requests take turns: wha
     ];
     await writeToldAtOnce(
       programs.map(({ db }) => db),
-      (writes) => writes < scaled(5, 20, 20),
+      (writes) => writes < 20,
     );
   }
 }, 600_000);

@@ -6,7 +6,6 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import type { Database } from '../../src/database.js';
-import { scaled } from '../proof/scale.js';
 import { run } from './run.js';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
@@ -90,10 +89,7 @@ test('two threads come to what one does, and leave nothing behind', async () => 
   expect(await readdir(folder)).toEqual(['store']);
 });
 
-/** Each starts processes with threads: those beyond the first are of the longer runs. */
-const long = scaled(false, true, true) ? test : undefined;
-
-long?.('what a job without reduce emits reaches its sink as it was, each once', async () => {
+test('what a job without reduce emits reaches its sink as it was, each once', async () => {
   expect(await start('files').ended).toMatchObject({ code: 0 });
   const files = (await readdir(join(folder, 'files'))).sort();
   const lines = await Promise.all(files.map((file) => readFile(join(folder, 'files', file), 'utf8')));
@@ -106,7 +102,7 @@ long?.('what a job without reduce emits reaches its sink as it was, each once', 
   await rm(join(folder, 'files'), { recursive: true });
 });
 
-long?.('a process that is killed is gone on with, by threads of another', async () => {
+test('a process that is killed is gone on with, by threads of another', async () => {
   const { child, ended } = start('slow');
   const copies = `${store}-job-copies`;
   // Its threads have their copies, and work on them.
@@ -126,15 +122,12 @@ const endings: [string, string][] = [
   ['writes', 'ERR_UNSUPPORTED'],
   ['changing', 'different jobs in different threads'],
 ];
-test.each(endings.slice(0, scaled(0, 4, 4)))(
-  'a job that %s in a thread ends with an error that says so',
-  async (kind, said) => {
-    const { code, err } = await start(kind).ended;
-    expect(code).toBe(1);
-    expect(err).toContain(said);
-    expect(await readdir(folder)).toEqual(['store']);
-  },
-);
+test.each(endings)('a job that %s in a thread ends with an error that says so', async (kind, said) => {
+  const { code, err } = await start(kind).ended;
+  expect(code).toBe(1);
+  expect(err).toContain(said);
+  expect(await readdir(folder)).toEqual(['store']);
+});
 
 test('threads are refused on HBase, beside shards, and in numbers that are none', async () => {
   for (const [place, ...args] of [
