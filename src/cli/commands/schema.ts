@@ -231,8 +231,8 @@ function refuse(context: CliContext, message: string): never {
 function asText(entries: readonly ReadPlanRecord[]): string {
   if (entries.length === 0) return 'No plan has been applied.\n';
   const lines = entries.flatMap(
-    ({ number, plan, migration, state, begun, by, steps, held, error, intact }) => [
-      `${number}  ${new Date(begun).toISOString()}  ${state}  plan ${plan}  ${migration === undefined ? '' : `of ${migration}  `}by ${by}${intact ? '' : '  CHECKSUM IS WRONG: this entry or the one before it was changed'}`,
+    ({ number, plan, migration, undo, state, begun, by, steps, held, error, intact }) => [
+      `${number}  ${new Date(begun).toISOString()}  ${state}  plan ${plan}  ${migration === undefined ? '' : `${undo === true ? 'undo of' : 'of'} ${migration}  `}by ${by}${intact ? '' : '  CHECKSUM IS WRONG: this entry or the one before it was changed'}`,
       ...steps.map(({ id, class: kind }) => `    ${id}  [${kind}]`),
       ...held.map((id) => `    held ${id}`),
       ...(error === undefined ? [] : [`    ${error}`]),

@@ -202,6 +202,8 @@ interface RecordedWork {
   /** The checksum of the plan, or of the migration. */
   readonly plan: string;
   readonly migration?: string;
+  /** Whether the steps undo the migration. */
+  readonly undo?: true;
   readonly steps: readonly SchemaStep[];
   readonly held: readonly SchemaStep[];
 }

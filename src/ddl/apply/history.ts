@@ -19,6 +19,8 @@ export interface PlanRecord {
   readonly plan: string;
   /** The migration whose steps they are; undefined for a plan of `apply`. */
   readonly migration?: string;
+  /** Whether the steps undid the migration. Entries of earlier releases do not say it. */
+  readonly undo?: true;
   /** `running` while the plan is applied; `abandoned` if its process ended before it was complete. */
   readonly state: 'running' | 'done' | 'failed' | 'abandoned';
   /** Milliseconds since 1970. */
@@ -73,8 +75,9 @@ export class HistoryWriter {
     {
       plan,
       migration,
+      undo,
       held,
-    }: Pick<PlanRecord, 'plan' | 'migration'> & { readonly held: readonly SchemaStep[] },
+    }: Pick<PlanRecord, 'plan' | 'migration' | 'undo'> & { readonly held: readonly SchemaStep[] },
     by: string,
     now: number,
   ): Promise<HistoryWriter> {
@@ -93,6 +96,7 @@ export class HistoryWriter {
       number,
       plan,
       ...(migration !== undefined && { migration }),
+      ...(undo !== undefined && { undo }),
       state: 'running',
       begun: now,
       by,

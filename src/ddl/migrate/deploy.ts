@@ -319,7 +319,7 @@ export async function undoMigration(
       (each) => !each.startsWith('data-loss:') || undone.some(({ id }) => each === `data-loss:${id}`),
     );
     const { admitted, held } = admit({ steps: undone }, allow);
-    await session.run({ plan: checksum, migration: name, steps: admitted, held });
+    await session.run({ plan: checksum, migration: name, undo: true, steps: admitted, held });
     await session.check();
     await record(session.control, last, { ...last.value, state: 'undone', ended: Date.now() });
     const kept = outs.flatMap(({ out, undo }) => {

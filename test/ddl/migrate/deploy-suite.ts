@@ -165,6 +165,11 @@ export function deploySuite({ engine: engineOf, other, table: tableOf, end }: De
       `versions:${table}/d`,
     ]);
     expect(undone!.done).toMatchObject([{ kind: 'drop-index' }]);
+    expect((await tools(release).history()).slice(-2)).toMatchObject([
+      { migration: second, state: 'done', steps: expect.arrayContaining([expect.anything()]) },
+      { migration: second, state: 'done', undo: true, intact: true },
+    ]);
+    expect((await tools(release).history()).filter(({ undo }) => undo)).toHaveLength(1);
     expect(undone!.kept.join('\n')).toContain(`stamp:${table}/rowan.record: the stamp stays`);
     expect(await states(release)).toEqual(['applied', 'pending']);
     await tools(release).deploy(folder);
