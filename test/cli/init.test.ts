@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { runCli } from '../../src/cli/program.js';
+import { openAdmin } from '../../src/index.js';
 import { run } from './run.js';
 
 let folder: string;
@@ -59,4 +60,14 @@ test('nothing is written where a file of it is already', async () => {
   expect(refused.code).toBe(1);
   expect(refused.err).toMatch(/has package\.json already\. Nothing was written/);
   expect(readdirSync(project)).toEqual(['package.json']);
+});
+
+test('nothing is written into the folder of a store', async () => {
+  const store = join(folder, 'store');
+  await (await openAdmin({ path: store })).close();
+  const names = readdirSync(store);
+  const refused = await run('init', store);
+  expect(refused).toMatchObject({ code: 1, out: '' });
+  expect(refused.err).toContain(`${store} is the folder of a store, which holds nothing else.`);
+  expect(readdirSync(store)).toEqual(names);
 });

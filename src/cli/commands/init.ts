@@ -4,6 +4,7 @@ import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { basename, dirname, join, resolve } from 'node:path';
 import { type Command, Option } from 'commander';
 import { InvalidArgumentError } from '../../errors.js';
+import { CURRENT_FILE } from '../../store/fs/index.js';
 import { type CliContext, packageVersion } from '../context.js';
 
 type EngineName = 'embedded' | 'hbase';
@@ -32,6 +33,11 @@ export function addInitCommand(program: Command, context: CliContext): void {
     .action(async (given: string | undefined, flags: InitFlags) => {
       const { folder, engine, name } = await answers(given, flags, context);
       const root = resolve(folder);
+      if (existsSync(join(root, CURRENT_FILE))) {
+        throw new InvalidArgumentError(
+          `${root} is the folder of a store, which holds nothing else. Nothing was written: give another folder. The store of a project is in a folder within it.`,
+        );
+      }
       const files = projectFiles(name, engine);
       const present = Object.keys(files).filter((path) => existsSync(join(root, path)));
       if (present.length > 0) {
