@@ -280,7 +280,10 @@ export class LiveSchema extends SchemaTools {
     return this.current().subtypes(base);
   }
 
-  /** The entity of a row, from the key layouts and record types. Undefined: of none. */
+  /**
+   * The entity of a row, from the key layouts and record types. Undefined: of none. @throws InvalidArgumentError when the row is
+   * not bytes.
+   */
   entityOfRow(tableName: string, row: Uint8Array): EntitySchema | undefined {
     return this.current().entityOfRow(tableName, row);
   }

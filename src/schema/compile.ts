@@ -2,7 +2,7 @@ import type { Presplit, TableDeclaration } from '../../decorators/index.js';
 import { toBytes } from '../bytes/index.js';
 import { InvalidArgumentError, SchemaError } from '../errors.js';
 import type { KeyLayout, SplitOptions } from '../key/index.js';
-import { describe, isCallable, isList, isRecord } from '../table/checks.js';
+import { describe, isCallable, isInstance, isList, isRecord } from '../table/checks.js';
 import { type TableDescriptor, tableDescriptor } from '../table/index.js';
 import { type CompiledEntity, compileEntity } from './compile-entity.js';
 import { FEATURE_COMPILERS } from './feature-compilers.js';
@@ -209,8 +209,16 @@ export class Schema {
     return this.entities.filter(({ target }) => target === base || target.prototype instanceof base);
   }
 
-  /** The entity of a row, from the key layouts and record types. Undefined: of none. */
+  /**
+   * The entity of a row, from the key layouts and record types. Undefined: of none. @throws InvalidArgumentError when the row is
+   * not bytes.
+   */
   entityOfRow(tableName: string, row: Uint8Array): EntitySchema | undefined {
+    if (typeof tableName !== 'string' || !isInstance(row, Uint8Array)) {
+      throw new InvalidArgumentError(
+        `entityOfRow takes the name of a table and the bytes of a row, not ${describe(tableName)} and ${describe(row)}.`,
+      );
+    }
     const table = this.tables.find(({ descriptor }) => descriptor.name === tableName);
     return table?.entities.find(({ key }) => key.matches(row));
   }

@@ -56,6 +56,12 @@ describe('single-table inheritance', () => {
     expect(schema.entityOfRow('shapes', circle.mapper.rowOf(key))).toBe(circle);
     expect(schema.entityOfRow('shapes', box.mapper.rowOf(key))).toBe(box);
     expect(schema.entityOfRow('shapes', Uint8Array.of(1, 2, 3))).toBeUndefined();
+    expect(() => schema.entityOfRow('shapes', undefined as never)).toThrow(
+      'the bytes of a row, not "shapes" and undefined',
+    );
+    expect(() => schema.entityOfRow(undefined as never, Uint8Array.of(1))).toThrow(
+      'not undefined and 1 bytes',
+    );
     expect(schema.entityOfRow('other', box.mapper.rowOf(key))).toBeUndefined();
     expect(schema.subtypes(Shape)).toEqual([circle, box]);
     expect(schema.subtypes(Circle)).toEqual([circle]);
