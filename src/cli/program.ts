@@ -91,6 +91,14 @@ function listCommands(program: Command): void {
 
 /** Formats an error for people: code and message, and the stack only for errors that are neither Rowan's nor about a file. */
 function describeError(error: unknown): string {
+  if (error instanceof RowanError && error.code === 'ERR_LOCKED' && 'pid' in error.details) {
+    const { file, pid, host } = error.details;
+    const who = pid === undefined ? 'another process' : `process ${String(pid)} on ${String(host)}`;
+    return (
+      `rowan: ERR_LOCKED: The store in "${String(file)}" is in use by ${who}, and this command needs it for itself. ` +
+      'End that process first. Commands that only read, such as rowan shell and rowan studio, read beside it.'
+    );
+  }
   if (error instanceof RowanError) return `rowan: ${error.code}: ${error.message}`;
   if (isAboutFile(error))
     return `rowan: ERR_IO: ${error.message}. Check the path, and that you may read and write there.`;

@@ -258,7 +258,7 @@ export async function listBackups(folder: string): Promise<readonly BackupEntry[
   const backups = await readBackups(folder);
   if (backups !== undefined) return backups.filter(({ complete }) => complete);
   throw new InvalidArgumentError(
-    `${folder} has no backup of tables: it does not contain ${BACKUP_FILE}. Give the folder that \`rowan backup\` wrote, after the place; ` +
+    `${folder} has no backup of tables: it does not contain ${BACKUP_FILE}. Give a folder that \`rowan backup\` wrote; ` +
       'backups of `rowan store backup` are restored by `rowan store restore`.',
   );
 }

@@ -46,7 +46,9 @@ test('text is imported, backed up at one moment, and restored elsewhere', async 
   expect((await run('importtsv', data, 't', file)).code).toBe(2);
   // What cannot be restored makes no store.
   const nowhere = join(folder, 'nowhere');
-  expect((await run('restore', nowhere, data)).err).toMatch(/data has no backup of tables.*after the place;/);
+  expect((await run('restore', nowhere, data)).err).toMatch(
+    /data has no backup of tables.*Give a folder that/,
+  );
   expect((await run('backup', data, copy)).err).toMatch(/copy has no backup of tables, and is not empty \("/);
   expect((await run('restore', nowhere, backups, '--to', '0009-full')).err).toContain(
     'no complete backup 0009-full',

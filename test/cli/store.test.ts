@@ -113,6 +113,17 @@ describe('rowan store', () => {
     expect(all).toMatch(/in a file q timestamp=1000 Put seq=\d+ value=v{60}… \(100 bytes\)/);
     const facts = await run('store', 'dump-file', '--facts', join(folder, sortedFiles()[0]!));
     expect(facts.out).not.toContain('timestamp=');
+    const refused = async (path: string): Promise<string> => {
+      const { code, err } = await run('store', 'dump-file', path);
+      expect(code).toBe(1);
+      return err;
+    };
+    expect(await refused(folder)).toMatch(/is a folder, with \d+ sorted files?: \d+\.sst/);
+    const other = join(folder, '..', 'notes.txt');
+    writeFileSync(other, 'These are notes.');
+    expect(await refused(other)).toContain('notes.txt is no sorted file: it does not end like one.');
+    rmSync(other);
+    expect(await refused(join(folder, '..', 'absent.sst'))).toContain('There is no such file or folder');
   });
 
   test('compact merges files and drops what is hidden', async () => {

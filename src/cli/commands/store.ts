@@ -1,8 +1,9 @@
+import { readdirSync, statSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import type { Command } from 'commander';
 import { toStringBinary } from '../../bytes/index.js';
 import { prepareCodecs } from '../../compression/index.js';
-import { InvalidArgumentError } from '../../errors.js';
+import { CorruptionError, InvalidArgumentError } from '../../errors.js';
 import {
   pruneStoreBackups,
   restoreStore,
@@ -22,7 +23,7 @@ import { openEmbedded } from '../../store/engine.js';
 import { fileNumberOf } from '../../store/file/footer.js';
 import { SortedFileReader } from '../../store/file/sorted-file-reader.js';
 import { openReadOnly, type ReadOnlyStore } from '../../store/follow/read-only-store.js';
-import { type FileSystem, NodeFileSystem } from '../../store/fs/index.js';
+import { type FileSystem, NodeFileSystem, parseStoreFileName } from '../../store/fs/index.js';
 import { readManifest, requireStore } from '../../store/manifest/index.js';
 import { DEFAULT_CLOCK_SKEW } from '../../store/options.js';
 import { repairStore } from '../../store/repair/repair.js';
@@ -78,12 +79,37 @@ async function dumpLog(folder: string, print: Print): Promise<void> {
     print(`Incomplete end: ${torn.bytes} bytes from ${torn.offset} of ${torn.file} were never acknowledged.`);
 }
 
+/** @throws InvalidArgumentError for a folder. */
+function refuseFolder(path: string): void {
+  if (statSync(path, { throwIfNoEntry: false })?.isDirectory() !== true) return;
+  const sorted = readdirSync(path).filter((name) => parseStoreFileName(name)?.kind === 'sorted');
+  const some = sorted.slice(0, 3).join(', ');
+  throw new InvalidArgumentError(
+    `${path} is a folder, ${sorted.length === 0 ? 'without sorted files (*.sst). A store has them once it has flushed' : `with ${sorted.length} sorted file${sorted.length === 1 ? '' : 's'}: ${some}${sorted.length > 3 ? ', …' : ''}. Give the path of one`}.`,
+  );
+}
+
+/** The number of a sorted file, which is in it. @throws InvalidArgumentError for a file of another name that is none. */
+function numberOf(file: CachedFile, path: string): number {
+  try {
+    return fileNumberOf(file);
+  } catch (error) {
+    if (!(error instanceof CorruptionError) || parseStoreFileName(basename(path))?.kind === 'sorted')
+      throw error;
+    throw new InvalidArgumentError(
+      `${path} is no sorted file: it does not end like one. Give a file *.sst of a store, or a copy of one.`,
+      { cause: error },
+    );
+  }
+}
+
 /** Prints the properties of a sorted file, and its cells. */
 async function dumpFile(folder: string, name: string, factsOnly: boolean, print: Print): Promise<void> {
-  const files = new FileHandleCache(await filesOf(folder), 1);
   const path = join(folder, name);
+  refuseFolder(path);
+  const files = new FileHandleCache(await filesOf(folder), 1);
   const file = new CachedFile(files, path);
-  const number = fileNumberOf(file);
+  const number = numberOf(file, path);
   const reader = SortedFileReader.open({ files, cache: new BlockCache(0) }, path, number);
   try {
     for (const [fact, value] of Object.entries(reader.meta)) {
