@@ -99,6 +99,8 @@ export class Wiring {
   readonly endings: (() => void)[] = [];
   private readonly views = openViews();
   private schema: AdoptedSchema;
+  /** The end of the last call of `add`. */
+  private adding: Promise<unknown> = Promise.resolve();
 
   constructor(
     declared: Schema,
@@ -182,8 +184,15 @@ export class Wiring {
     await this.features.resume();
   }
 
-  /** Adds entities. If their tables do not match, nothing is changed. */
-  async add(entities: readonly EntityClass[]): Promise<void> {
+  /** Adds entities, after those of earlier calls. If their tables do not match, nothing is changed. */
+  add(entities: readonly EntityClass[]): Promise<void> {
+    const added = this.adding.then(() => this.addTo(entities));
+    this.adding = added.catch(() => {});
+    return added;
+  }
+
+  /** Compiles the entities with the known ones, so two calls at once would each lose those of the other. */
+  private async addTo(entities: readonly EntityClass[]): Promise<void> {
     const known = [...this.declared.entities, ...this.declared.retired].map(({ target }) => target);
     const schema = compileSchema([...known, ...entities], undefined, this.declared.subscribers);
     this.features.checkAdded(this.declared, schema);

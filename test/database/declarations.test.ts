@@ -354,6 +354,25 @@ describe('an open database', () => {
     expect(database.schema.entities).toHaveLength(2);
   });
 
+  it('takes entities in several calls at once, but those of a call that is refused', async () => {
+    const database = await opening([First]);
+    const [wrong, ...others] = ['First', 'b', 'c', 'd'].map((name) =>
+      defineEntity({
+        name,
+        table: defineTable({ name: `t-${name}`, families: { d: {} } }),
+        key: [part('id')],
+        columns: (c) => ({ value: c.column('d:v', text) }),
+      }),
+    );
+    const added = [...others.slice(0, 2), wrong!, others[2]!].map((each) => database.add(each));
+    const refused = (await Promise.allSettled(added)).map(({ status }) => status);
+    expect(refused).toEqual(['fulfilled', 'fulfilled', 'rejected', 'fulfilled']);
+    for (const each of others) {
+      await database.repository(each).put({ id: 'x', value: each.name });
+      expect(await database.repository(each).get({ id: 'x' })).toMatchObject({ value: each.name });
+    }
+  });
+
   it('stores an entity in tables that are named at run time', async () => {
     const database = await opening([Second]);
     const monday = await database.repositoryIn(Second, 'log_1');
