@@ -55,6 +55,13 @@ it('a feed of a restored store tells its own changes, each once, and none of the
     }
   }
   expect(feeds.map(({ found }) => found)).toEqual([ids, ids]);
+  // The feed of the other store had read nothing, and this store has more commits by now.
+  await using later = db.watch(Told, {}, { from: position });
+  await expect(later[Symbol.asyncIterator]().next()).rejects.toMatchObject({ code: 'ERR_POSITION_GONE' });
+  await using again = first.watch(Told, {}, { from: position });
+  await first.repository(Told).put({ id: 'more', a: 'x' });
+  const { value } = await again[Symbol.asyncIterator]().next();
+  expect(value!.changes.map(({ key }) => key.id)).toEqual(['more']);
 });
 
 it('a feed of rows whose keys were changed in the other store begins and goes on', async () => {

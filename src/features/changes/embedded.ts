@@ -1,5 +1,14 @@
+import { startsWithBytes } from '../../bytes/index.js';
 import type { RowanError } from '../../errors.js';
-import { type Commits, type Engine, filters, Get, type Result, Scan } from '../../table/index.js';
+import {
+  type Commits,
+  type Engine,
+  filters,
+  Get,
+  type Result,
+  Scan,
+  type SyncTable,
+} from '../../table/index.js';
 import {
   expiredPosition,
   feedEnded,
@@ -73,7 +82,27 @@ export class CommitReader implements CommitSource {
   }
 
   now(): string {
-    return nowPosition(this.engine, this.commits);
+    const commit = this.commits.last;
+    return positionText({ ...NOTHING_READ, ...this.newestAt(commit), commit, time: this.engine.now() });
+  }
+
+  /** The newest commit at a position, by which its store is told from another one. Undefined: it has no entry of these tables. */
+  private newestAt(commit: number): Pick<Position, 'seen' | 'entry' | 'kept'> | undefined {
+    const table = this.engine.table(CHANGES_TABLE) as SyncTable;
+    const scan = new Scan().setReversed(true).withStartRow(commitRow(commit)).setLimit(1);
+    const scanner = table.scanSync(scan);
+    try {
+      const result = scanner.next();
+      if (result === undefined) return undefined;
+      const own = this.tables.map(columnsOf);
+      // Entries of other tables may be kept for a shorter time.
+      if (!result.cells.some(({ qualifier }) => own.some((prefix) => startsWithBytes(qualifier, prefix))))
+        return undefined;
+      const { seen, entry, kept } = this.positionOf(result);
+      return { seen, entry, kept };
+    } finally {
+      scanner.close();
+    }
   }
 
   start(): string {

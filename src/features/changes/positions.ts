@@ -12,7 +12,7 @@ import type { KeyChange } from '../feature.js';
 export interface Position {
   /** Every commit up to this number has been read. */
   readonly commit: number;
-  /** The newest commit of which an entry has been read: by it a store is told from another one. 0: there is none. */
+  /** The newest commit of which an entry has been read, or was there at the beginning: by it a store is told from another one. 0: there is none. */
   readonly seen: number;
   /** The time of that entry. */
   readonly entry: number;
