@@ -47,7 +47,7 @@ export function splitConditions(
   const prefix: Record<string, unknown> = {};
   const rest: Record<string, unknown> = { ...conditions };
   for (const { name, codec } of layout.parts) {
-    const condition = Object.hasOwn(rest, name) ? rest[name] : undefined;
+    const condition = Object.hasOwn(rest, name) ? rangeOf(rest[name], codec) : undefined;
     if (condition === undefined || condition === null) break;
     const operators = isOperators(condition, codec) ? Object.keys(condition) : [];
     if (operators.some((operator) => !OPERATORS.includes(operator))) break;
@@ -57,6 +57,13 @@ export function splitConditions(
     if (operators.length > 0 && operators[0] !== 'in') break;
   }
   return { prefix, rest };
+}
+
+/** `between` as the range that it is; any other condition as it is. */
+function rangeOf(condition: unknown, codec: { readonly name: string }): unknown {
+  if (!isOperators(condition, codec) || Object.keys(condition).join() !== 'between') return condition;
+  const bounds = condition['between'];
+  return isList(bounds) && bounds.length === 2 ? { gte: bounds[0], lte: bounds[1] } : condition;
 }
 
 const isRangeOperator = (name: string): boolean => (RANGE_OPERATORS as readonly string[]).includes(name);
@@ -96,7 +103,7 @@ function parsePart(entity: string, part: KeyPart, value: unknown): PartCondition
   for (const operator of given) {
     if (!OPERATORS.includes(operator)) {
       throw new QueryError(
-        `${entity}.${name}: unknown operator "${operator}". Write one of ${OPERATORS.join(', ')}.`,
+        `${entity}.${name}: ${operator === 'between' ? 'find has no operator "between". Write { gte: lowest, lte: highest }' : `unknown operator "${operator}". Write one of ${OPERATORS.join(', ')}`}.`,
         { details: { entity, property: name } },
       );
     }

@@ -146,6 +146,19 @@ describe('what cannot be planned', () => {
     });
   });
 
+  test('between of a key part is its range', () => {
+    const [gte, lte] = [new Date(1), new Date(9)];
+    const between = orders.where({ customerId: 'c1', placedAt: { between: [gte, lte] } });
+    const ranges = orders.find({ customerId: 'c1', placedAt: { gte, lte } });
+    expect(String(between.explain())).toBe(String(ranges.explain()));
+    expect(() => orders.where({ customerId: 'c1', placedAt: { between: [gte] as never } })).toThrow(
+      '"between" takes [lowest, highest]',
+    );
+    expect(() =>
+      orders.where({ customerId: 'c1', placedAt: { between: [gte, undefined as never] } }),
+    ).toThrow(/undefined/);
+  });
+
   test('undefined, null, holes and parts after a range throw', () => {
     // @ts-expect-error undefined never means "any"
     expect(() => orders.find({ customerId: undefined })).toThrow(/customerId is undefined/);
@@ -161,6 +174,10 @@ describe('what cannot be planned', () => {
     expect(() => orders.find({ status: 'open' })).toThrow(/no key part "status".*where/);
     // @ts-expect-error a wrong operator
     expect(() => orders.find({ customerId: { like: 'a' } })).toThrow(/unknown operator "like"/);
+    // @ts-expect-error an operator of where alone
+    expect(() => orders.find({ customerId: { between: ['a', 'b'] } })).toThrow(
+      'Order.customerId: find has no operator "between". Write { gte: lowest, lte: highest }.',
+    );
     expect(() => orders.find({ customerId: {} })).toThrow(/no range/);
     expect(() => orders.find({ customerId: 'a', placedAt: { gt: new Date(), gte: new Date() } })).toThrow(
       /no range/,
