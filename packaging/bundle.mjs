@@ -181,7 +181,12 @@ async function bundleDeclarations() {
     format: 'es',
     entryFileNames: '[name].d.ts',
     chunkFileNames: 'chunk-[name].d.ts',
-    manualChunks: (id) => (entries.includes(id) ? undefined : 'types'),
+    // `@Table` and the interface `Table` have one name, as have `@Required` and a type of TypeScript. Editors show a name as it stands
+    // in its file, so those decorators are left in that of the entry.
+    manualChunks: (id) => {
+      if (id === input.index || /\/decorators\/(table|column)\.d\.ts$/.test(id)) return 'index';
+      return entries.includes(id) ? undefined : 'types';
+    },
   });
   await bundle.close();
 }

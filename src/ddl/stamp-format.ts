@@ -4,7 +4,7 @@
  */
 
 import { fromHex, toHex, toStringBinary } from '../bytes/index.js';
-import type { ColumnSchema, EntitySchema, FormerPlace } from '../schema/types.js';
+import type { ColumnSchema, EntitySchema, FormerPlaceSchema } from '../schema/types.js';
 
 const PREFIX = 'rowan.record';
 const FORMAT = 2;
@@ -82,7 +82,7 @@ export function stampOfColumn({
 /** The stamp that a former column had. */
 export function stampOfFormer(
   column: ColumnSchema,
-  { family, qualifier, codec }: FormerPlace,
+  { family, qualifier, codec }: FormerPlaceSchema,
 ): StampedColumn {
   return {
     family,

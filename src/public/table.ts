@@ -18,11 +18,15 @@ export type { EmbeddedAdmin } from '../store/embedded-admin.js';
 export type { EncryptionOptions } from '../store/encryption/keys.js';
 export { type EmbeddedEngine, openEmbedded } from '../store/engine.js';
 export type { StoreEvent, StoreLocation } from '../store/events.js';
-export type { StoreMoment } from '../store/follow/follower.js';
-export { openReadOnly, type ReadOnlyOptions, type ReadOnlyStore } from '../store/follow/read-only-store.js';
 export type { DirectoryLock, FileHandle, FileSystem } from '../store/fs/index.js';
 export type { StoreMetric } from '../store/metrics.js';
 export type { EmbeddedOptions } from '../store/options.js';
+export type { StoreMoment } from '../store/read-only/follower.js';
+export {
+  openReadOnly,
+  type ReadOnlyOptions,
+  type ReadOnlyStore,
+} from '../store/read-only/read-only-store.js';
 export type {
   StoreVerifyOptions,
   Verification,
@@ -63,6 +67,7 @@ export {
   type FamilyOptions,
   type Filter,
   type FilterKind,
+  type FilterRange,
   FOREVER,
   familyDescriptor,
   filters,
@@ -85,7 +90,6 @@ export {
   type ResultScanner,
   type RowMutation,
   RowMutations,
-  type RowRange,
   Scan,
   type SplitAlgorithm,
   type SyncResultScanner,

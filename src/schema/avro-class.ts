@@ -20,7 +20,7 @@ import {
 } from '../codec/index.js';
 import { RowanError } from '../errors.js';
 import { transformer } from './transformer.js';
-import type { EntitySchema, FormerPlace } from './types.js';
+import type { EntitySchema, FormerPlaceSchema } from './types.js';
 
 /** Compiles classes with `@AvroRecord` to Avro schemas, and the codecs of their columns. */
 
@@ -156,7 +156,7 @@ export function copiedAvro(from: EntitySchema, to: EntitySchema): FormerAvro[] {
 
 function avroAt(
   { table, key }: EntitySchema,
-  { family, qualifier, codec }: Pick<FormerPlace, 'family' | 'qualifier' | 'codec'>,
+  { family, qualifier, codec }: Pick<FormerPlaceSchema, 'family' | 'qualifier' | 'codec'>,
 ): AvroColumn[] {
   return codec instanceof AvroCodec
     ? [{ subject: avroSubject(table.descriptor.name, key.recordType, family, qualifier), codec }]

@@ -23,7 +23,7 @@ import { describe } from '../table/checks.js';
 import { avroColumnCodec, NestedJsonCodec } from './avro-class.js';
 import { type CollectedEntity, propertiesOf } from './collect.js';
 import type { Problems } from './problems.js';
-import type { ColumnSchema, EmbeddedSchema, FormerPlace, ValueCodec } from './types.js';
+import type { ColumnSchema, EmbeddedSchema, FormerPlaceSchema, ValueCodec } from './types.js';
 
 export interface CompiledColumns {
   /** In the order of family and qualifier. */
@@ -55,7 +55,7 @@ export interface FormerPlaceCompiler {
     place: Pick<ColumnSchema, 'family' | 'qualifier'>,
     storage: Storage,
     report: (rule: string, remedy: string) => void,
-  ): readonly FormerPlace[];
+  ): readonly FormerPlaceSchema[];
   /** Reports former places that another column uses. */
   checkFree(
     columns: readonly ColumnSchema[],
@@ -63,7 +63,7 @@ export interface FormerPlaceCompiler {
   ): void;
 }
 
-const NO_PLACES: readonly FormerPlace[] = Object.freeze([]);
+const NO_PLACES: readonly FormerPlaceSchema[] = Object.freeze([]);
 
 /** @param former undefined: `was` is not compiled, and no column has a former place. */
 export function compileColumns(

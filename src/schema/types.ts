@@ -52,7 +52,7 @@ export interface ColumnSchema {
    */
   readonly window: ColumnWindow | undefined;
   /** The former places of its values, which may still be stored there. The newest of all cells counts. */
-  readonly was: readonly FormerPlace[];
+  readonly was: readonly FormerPlaceSchema[];
   /** Whether an `@Upgrade` sets it. Then the cell of an older row is not its value. */
   readonly upgraded: boolean;
   /** Whether whole entities must have a value (`@Required`; in `defineEntity` every property that is not optional). */
@@ -81,7 +81,7 @@ export interface UpgradeSchema {
 }
 
 /** A former place of a column. */
-export interface FormerPlace {
+export interface FormerPlaceSchema {
   readonly family: string;
   readonly qualifier: Uint8Array;
   readonly codec: ValueCodec<unknown>;

@@ -142,7 +142,7 @@ function isDeclared(name: string, code: string): boolean {
 /** The names that an entry of the built package exports. */
 function exportsOf(entry: string): string[] {
   const text = readFileSync(join(ROOT, 'dist', `${entry}.d.ts`), 'utf8');
-  return [...text.matchAll(/^export \{ (.*) \}/gm)].flatMap(([, list]) =>
+  return [...text.matchAll(/^export (?:type )?\{ (.*) \}/gm)].flatMap(([, list]) =>
     list!.split(', ').map((item) => item.replace(/^(type )?(.* as )?/, '')),
   );
 }

@@ -1,4 +1,4 @@
-import type { RowRange } from '../../src/table/index.js';
+import type { FilterRange } from '../../src/table/index.js';
 import { latin1 } from './cells.js';
 import { ANY_TIME, ModelFilter, NEXT_ROW, PASS, type Verdict } from './verdict.js';
 
@@ -6,10 +6,10 @@ import { ANY_TIME, ModelFilter, NEXT_ROW, PASS, type Verdict } from './verdict.j
 export class RangesFilter extends ModelFilter {
   private verdict: Verdict = PASS;
   private exhausted = false;
-  private readonly ranges: readonly { start: string; stop: string; range: RowRange }[];
+  private readonly ranges: readonly { start: string; stop: string; range: FilterRange }[];
 
   constructor(
-    ranges: readonly RowRange[],
+    ranges: readonly FilterRange[],
     private readonly reversed: boolean,
   ) {
     super();
@@ -48,7 +48,7 @@ export class RangesFilter extends ModelFilter {
   }
 }
 
-function isIn(row: string, start: string, stop: string, range: RowRange): boolean {
+function isIn(row: string, start: string, stop: string, range: FilterRange): boolean {
   const fromStart = start === '' || row > start || (row === start && range.startInclusive);
   return fromStart && (stop === '' || row < stop || (row === stop && range.stopInclusive));
 }

@@ -3,6 +3,7 @@
  * published declaration files, as a user's module does.
  */
 
+import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import ts from 'typescript-js';
 import { describe, expect, it } from 'vitest';
@@ -99,6 +100,15 @@ describe('hovers', () => {
     const at = SAMPLE.indexOf(`const ${name} =`) + 'const '.length;
     const shown = ts.displayPartsToString(service.getQuickInfoAtPosition(FILE, at)?.displayParts);
     expect(shown.replace(/\s+/g, ' ')).toBe(`const ${name}: ${type}`);
+  });
+
+  it('call public types by their names: the bundler numbers names that two declarations of a file have', () => {
+    const files = readdirSync(join(ROOT, 'dist')).filter((name) => name.endsWith('.d.ts'));
+    const numbered = files.flatMap((name) => {
+      const text = readFileSync(join(ROOT, 'dist', name), 'utf8');
+      return [...text.matchAll(/^export .*$/gm)].flatMap(([line]) => line.match(/\w+\$\d+(?= as )/g) ?? []);
+    });
+    expect(numbered).toEqual([]);
   });
 
   it('come with completions: select offers the columns', () => {

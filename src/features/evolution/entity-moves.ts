@@ -9,7 +9,13 @@ import {
 import { counter } from '../../codec/index.js';
 import { RowanError } from '../../errors.js';
 import { endOf, markerUntil, versionOf } from '../../schema/marker.js';
-import type { ColumnSchema, EntitySchema, FormerPlace, Marker, UpgradeSchema } from '../../schema/types.js';
+import type {
+  ColumnSchema,
+  EntitySchema,
+  FormerPlaceSchema,
+  Marker,
+  UpgradeSchema,
+} from '../../schema/types.js';
 import { describe } from '../../table/checks.js';
 import {
   Cell,
@@ -28,7 +34,7 @@ import { isCounted } from './former-places.js';
 /** A column with the former places at which its values may still be stored. */
 export interface ColumnMove {
   readonly column: ColumnSchema;
-  readonly origins: readonly FormerPlace[];
+  readonly origins: readonly FormerPlaceSchema[];
   /** Versions kept by the column's family. */
   readonly kept: number;
   /**
@@ -46,7 +52,7 @@ type Place = Pick<ColumnSchema, 'family' | 'qualifier'>;
 export interface Moved {
   readonly move: ColumnMove;
   /** The former place at which it is stored. Undefined: it is stored where it is declared. */
-  readonly origin: FormerPlace | undefined;
+  readonly origin: FormerPlaceSchema | undefined;
   /** The qualifier within the column's family: the column's own, or that of a Map entry. */
   readonly qualifier: Uint8Array;
 }
@@ -151,7 +157,7 @@ export class EntityMoves {
     );
   }
 
-  private migrated(column: ColumnSchema, origin: FormerPlace, cell: Cell): Uint8Array {
+  private migrated(column: ColumnSchema, origin: FormerPlaceSchema, cell: Cell): Uint8Array {
     try {
       return column.codec.encode(origin.migrate!(origin.codec.decode(cell.value)));
     } catch (cause) {

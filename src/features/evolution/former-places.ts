@@ -1,7 +1,7 @@
 import type { PropertyDeclaration, TableDeclaration } from '../../../decorators/index.js';
 import { equalBytes, startsWithBytes, toStringBinary } from '../../bytes/index.js';
 import { type FormerPlaceCompiler, parseColumnName } from '../../schema/columns.js';
-import type { ColumnSchema, FormerPlace, ValueCodec } from '../../schema/types.js';
+import type { ColumnSchema, FormerPlaceSchema, ValueCodec } from '../../schema/types.js';
 import { describe } from '../../table/checks.js';
 
 /** Compiles and checks `was`: the former places of columns. */
@@ -16,7 +16,7 @@ export function isCounted({ kind, codec, window }: Counted): boolean {
   return kind === 'counter' || (kind === 'columns' && window === undefined && codec.name === 'counter');
 }
 
-const NONE: readonly FormerPlace[] = Object.freeze([]);
+const NONE: readonly FormerPlaceSchema[] = Object.freeze([]);
 
 /** Compiles the former places of one entity. */
 export class FormerPlaces implements FormerPlaceCompiler {
@@ -26,7 +26,12 @@ export class FormerPlaces implements FormerPlaceCompiler {
     private readonly families: TableDeclaration['families'],
   ) {}
 
-  of(declared: PropertyDeclaration, place: Place, storage: Counted, report: Report): readonly FormerPlace[] {
+  of(
+    declared: PropertyDeclaration,
+    place: Place,
+    storage: Counted,
+    report: Report,
+  ): readonly FormerPlaceSchema[] {
     const was = (declared.options as { readonly was?: unknown } | undefined | null)?.was;
     if (was === undefined) return NONE;
     if (!Array.isArray(was) || was.length === 0) {
@@ -34,7 +39,7 @@ export class FormerPlaces implements FormerPlaceCompiler {
       return NONE;
     }
     const { codec } = storage;
-    const places: FormerPlace[] = [];
+    const places: FormerPlaceSchema[] = [];
     for (const one of was as readonly unknown[]) {
       const former = this.parse(one, codec, report);
       if (former === undefined) continue;
@@ -53,7 +58,7 @@ export class FormerPlaces implements FormerPlaceCompiler {
     return Object.freeze(places);
   }
 
-  private parse(given: unknown, own: ValueCodec<unknown>, report: Report): FormerPlace | undefined {
+  private parse(given: unknown, own: ValueCodec<unknown>, report: Report): FormerPlaceSchema | undefined {
     const record = typeof given === 'object' && given !== null ? (given as Record<string, unknown>) : {};
     const recoded = 'column' in record;
     const parsed = parseColumnName((recoded ? record['column'] : given) as string);
@@ -92,7 +97,7 @@ export class FormerPlaces implements FormerPlaceCompiler {
   }
 
   /** Checks columns whose counts at several places are summed. */
-  private checkCounts(places: readonly (Place & Partial<FormerPlace>)[], report: Report): void {
+  private checkCounts(places: readonly (Place & Partial<FormerPlaceSchema>)[], report: Report): void {
     if (places.some(({ migrate }) => migrate !== undefined))
       report(
         'It is a counter, and its `was` gives a function that migrates.',

@@ -1,6 +1,6 @@
 import { compareBytes, compareSlices, copyBytes, prefixEnd } from '../../bytes/index.js';
 import { InvalidArgumentError } from '../../errors.js';
-import type { RowRange } from '../../table/index.js';
+import type { FilterRange } from '../../table/index.js';
 import type { CellCursor } from '../cursor.js';
 import type { Comparison } from './compare.js';
 import {
@@ -268,13 +268,13 @@ const MAX_HINT_LENGTH = 32768;
 /** `MultiRowRangeFilter`: rows in any of the ranges; seeks from range to range. */
 export class MultiRowRangeEvaluator extends FilterEvaluator {
   /** In the direction of the scan, without overlaps. */
-  private readonly ranges: readonly RowRange[];
+  private readonly ranges: readonly FilterRange[];
   private index = 0;
   private exhausted = false;
   private code: ReturnCode = FILTER_INCLUDE;
 
   constructor(
-    ranges: readonly RowRange[],
+    ranges: readonly FilterRange[],
     private readonly reversed: boolean,
   ) {
     super();
@@ -325,13 +325,13 @@ export class MultiRowRangeEvaluator extends FilterEvaluator {
   }
 
   /** An open end has no row to seek to, but no row is before it either. */
-  private canSeek(range: RowRange): boolean {
+  private canSeek(range: FilterRange): boolean {
     return (this.reversed ? range.stopRow : range.startRow).length > 0;
   }
 }
 
 /** The position of a row relative to a range: below (-1), inside (0), above (1). */
-function positionTo(range: RowRange, row: Uint8Array, offset: number, length: number): number {
+function positionTo(range: FilterRange, row: Uint8Array, offset: number, length: number): number {
   const { startRow, stopRow } = range;
   if (startRow.length > 0) {
     const order = compareSlices(row, offset, length, startRow, 0, startRow.length);
@@ -345,7 +345,7 @@ function positionTo(range: RowRange, row: Uint8Array, offset: number, length: nu
 }
 
 /** The ranges in ascending order; overlapping and adjacent ones are merged. */
-function merged(ranges: readonly RowRange[]): RowRange[] {
+function merged(ranges: readonly FilterRange[]): FilterRange[] {
   if (ranges.length === 0) throw new InvalidArgumentError('A multiRowRange filter needs at least one range.');
   for (const { startRow, stopRow, startInclusive, stopInclusive } of ranges) {
     const order = stopRow.length === 0 ? -1 : compareBytes(startRow, stopRow);
@@ -356,7 +356,7 @@ function merged(ranges: readonly RowRange[]): RowRange[] {
   const sorted = [...ranges].sort(
     (a, b) => compareBytes(a.startRow, b.startRow) || Number(b.startInclusive) - Number(a.startInclusive),
   );
-  const out: RowRange[] = [sorted[0]!];
+  const out: FilterRange[] = [sorted[0]!];
   for (const range of sorted.slice(1)) {
     const last = out[out.length - 1]!;
     if (!isAdjacent(last, range)) out.push(range);
@@ -368,13 +368,13 @@ function merged(ranges: readonly RowRange[]): RowRange[] {
 }
 
 /** Whether no row is between `range` and `next`, which does not start before it. */
-function isAdjacent(range: RowRange, next: RowRange): boolean {
+function isAdjacent(range: FilterRange, next: FilterRange): boolean {
   if (range.stopRow.length === 0) return true;
   const order = compareBytes(range.stopRow, next.startRow);
   return order > 0 || (order === 0 && (range.stopInclusive || next.startInclusive));
 }
 
-function endsBefore(a: RowRange, b: RowRange): boolean {
+function endsBefore(a: FilterRange, b: FilterRange): boolean {
   if (a.stopRow.length === 0) return false;
   if (b.stopRow.length === 0) return true;
   const order = compareBytes(a.stopRow, b.stopRow);

@@ -27,7 +27,7 @@ import {
   SHOWN,
 } from '../scan/newest-put.js';
 import { RegionScanner } from '../scan/region-scanner.js';
-import { CellMaker, copyRowAhead, dropRow, RowBuilder } from '../scan/row-builder.js';
+import { CellMaker, copyRowAhead, dropRow, StoredRowBuilder } from '../scan/row-builder.js';
 import { RowRun } from '../scan/row-run.js';
 import { type FamilySource, inOrder, oldestUnexpired, type ReadHint } from '../scan/store-read.js';
 import type { TableState } from '../table-state.js';
@@ -173,7 +173,7 @@ const bloomKey = new BloomKey();
 const plainRow = new PlainRow();
 const rowRun = new RowRun();
 const rule = new NewestPut();
-const out = new RowBuilder();
+const out = new StoredRowBuilder();
 const makers = new Map<string, CellMaker>();
 
 /**

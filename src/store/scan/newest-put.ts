@@ -1,7 +1,7 @@
 import { compareSlices, copySlice, EMPTY_BYTES } from '../../bytes/index.js';
 import { CellType, type FamilyDescriptor, FOREVER, type Query, type RawRow } from '../../table/index.js';
 import { type CellCursor, compareInRow, isInColumn, isInRow, SeekKey, TYPE_MINIMUM } from '../cursor.js';
-import { type CellMaker, endRow, type RowBuilder } from './row-builder.js';
+import { type CellMaker, endRow, type StoredRowBuilder } from './row-builder.js';
 
 /** Whether a query reads present cells without filters, time ranges or limits per family. */
 export function isPlainQuery(query: Query): boolean {
@@ -101,7 +101,7 @@ export const MAX_OTHER_COLUMNS = 64;
 export class PlainRow {
   /** The target: `raw`, or `out` when `raw` is null. */
   raw: RawRow | null = null;
-  out: RowBuilder | null = null;
+  out: StoredRowBuilder | null = null;
   /** Every cell is added to `out` as it is stored, delete markers included: for raw scans of all versions (R47). */
   stored = false;
   /** Decides which cells are visible. Its read point is set before rows are read. */

@@ -11,7 +11,7 @@ import { type CellCursor, compareRows, isInRow, SeekKey } from '../cursor.js';
 import { sharedPrefix } from '../encoding/data-block.js';
 import { isPlainFamily, isPlainQuery, PlainRow } from './newest-put.js';
 import { filterFamily, RegionScanner } from './region-scanner.js';
-import { CellMaker, copyRowAhead, dropRow, RowBuilder } from './row-builder.js';
+import { CellMaker, copyRowAhead, dropRow, StoredRowBuilder } from './row-builder.js';
 import { RowRun, type RunFamily } from './row-run.js';
 import { type FamilySource, familyQuery, readHint, type ScanContext } from './store-read.js';
 
@@ -49,7 +49,7 @@ interface PlainSource {
 export class PlainScanner {
   /** There is no filter, so none has ended the scan. */
   readonly filterDone = false;
-  private readonly out = new RowBuilder();
+  private readonly out = new StoredRowBuilder();
   private left: number;
   private matched = 0;
   /** As {@link RegionScanner.maxSkipped}. */

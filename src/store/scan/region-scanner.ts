@@ -4,7 +4,7 @@ import { type Get, type Query, type RawRow, Result, type Scan } from '../../tabl
 import { type CellCursor, isInRow } from '../cursor.js';
 import { buildFilter } from '../filter/build.js';
 import type { FilterEvaluator, FilterFamily } from '../filter/filter-evaluator.js';
-import { copyRow, dropRow, RowBuilder } from './row-builder.js';
+import { copyRow, dropRow, StoredRowBuilder } from './row-builder.js';
 import {
   type FamilySource,
   familyQuery,
@@ -35,7 +35,7 @@ interface RowBounds {
 
 /** Reads the rows of one region over its families, with filters (HBase `RegionScannerImpl`). */
 export class RegionScanner {
-  private readonly out = new RowBuilder();
+  private readonly out = new StoredRowBuilder();
   private readonly hasFilterRow: boolean;
   private rowsLeft: number;
   private finished = false;

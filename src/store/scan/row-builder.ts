@@ -76,11 +76,11 @@ export class CellMaker {
 
 const NO_CELLS: readonly Cell[] = Object.freeze([]);
 
-/** Stands for a result that is in `RowBuilder.raw`. */
+/** Stands for a result that is in `StoredRowBuilder.raw`. */
 const IN_RAW_ROW: Result = new Result(new Uint8Array(0), NO_CELLS);
 
 /** Collects the cells of one row. */
-export class RowBuilder {
+export class StoredRowBuilder {
   cells: Cell[] = [];
   count = 0;
   /** When set, cells are added to it instead of becoming objects. */

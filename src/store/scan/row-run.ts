@@ -4,7 +4,7 @@ import { compareBytes, compareSlices, EMPTY_BYTES } from '../../bytes/index.js';
 import type { RawRow } from '../../table/index.js';
 import type { CellCursor, PutVisitor } from '../cursor.js';
 import { MAX_OLDER, MAX_OTHER_COLUMNS, NewestPut, type PlainRow } from './newest-put.js';
-import { endRow, putOf, RowBuilder } from './row-builder.js';
+import { endRow, putOf, StoredRowBuilder } from './row-builder.js';
 
 /** With more columns, rows have little in common, and comparing with them costs more than it saves. */
 const MAX_KNOWN = 64;
@@ -23,12 +23,12 @@ export class KnownColumns {
   }
 
   /** Adds the columns of a row from its cell `from` on. */
-  learn(row: RawRow | RowBuilder, from: number): void {
+  learn(row: RawRow | StoredRowBuilder, from: number): void {
     if (this.crowded) return;
     const { columns, given } = this;
     let at = 0;
     for (let i = from; i < row.count; i++) {
-      const qualifier = row instanceof RowBuilder ? row.cells[i]!.qualifier : row.qualifiers[i]!;
+      const qualifier = row instanceof StoredRowBuilder ? row.cells[i]!.qualifier : row.qualifiers[i]!;
       let order = -1;
       while (at < columns.length) {
         order = compareBytes(qualifier, columns[at]!);
@@ -66,7 +66,7 @@ export class RowRun implements PutVisitor {
   readonly rule = new NewestPut();
   /** The target: `raw`, or `out` when `raw` is null. */
   raw: RawRow | null = null;
-  out: RowBuilder | null = null;
+  out: StoredRowBuilder | null = null;
   private family = '';
   private columns: readonly Uint8Array[] = [];
   /** The columns are the requested ones, and rows may have others. */

@@ -17,7 +17,7 @@ import {
   SEEK_NEXT_ROW,
 } from '../match/matcher.js';
 import { CellMerge, ReverseMerge } from './cell-merge.js';
-import { CellMaker, type RowBuilder } from './row-builder.js';
+import { CellMaker, type StoredRowBuilder } from './row-builder.js';
 
 /** The most cells that are stepped over before a seek. */
 const MAX_STEPS = 3;
@@ -105,7 +105,7 @@ export class StoreScanner {
   }
 
   /** Adds the row's cells. False: `limit` is reached; the row may have more. */
-  readRow(row: Uint8Array, out: RowBuilder, limit: number): boolean {
+  readRow(row: Uint8Array, out: StoredRowBuilder, limit: number): boolean {
     if (this.absent) return true;
     if (!this.leaving && !this.matchRow(row, out, limit)) return false;
     // HBase examines the first cell of the next row before it detects the end of the row, and asks the filter first. So a filter
@@ -114,7 +114,7 @@ export class StoreScanner {
     return true;
   }
 
-  private matchRow(row: Uint8Array, out: RowBuilder, limit: number): boolean {
+  private matchRow(row: Uint8Array, out: StoredRowBuilder, limit: number): boolean {
     const { merge, matcher } = this;
     let top = merge.top;
     while (top !== null && isInRow(top, row)) {

@@ -49,7 +49,7 @@ interface ColumnCompare extends Compare {
 }
 
 /** A range of rows; a missing bound means no bound. */
-export interface RowRange {
+export interface FilterRange {
   readonly startRow: Uint8Array;
   readonly startInclusive: boolean;
   readonly stopRow: Uint8Array;
@@ -109,7 +109,7 @@ export type Filter =
       readonly kind: 'fuzzyRow';
       readonly pairs: readonly { readonly row: Uint8Array; readonly mask: Uint8Array }[];
     }
-  | { readonly kind: 'multiRowRange'; readonly ranges: readonly RowRange[] }
+  | { readonly kind: 'multiRowRange'; readonly ranges: readonly FilterRange[] }
   | { readonly kind: 'timestamps'; readonly timestamps: readonly number[]; readonly canHint: boolean }
   /** Passes each row with this probability, 0..1. */
   | { readonly kind: 'random'; readonly chance: number }
@@ -313,7 +313,7 @@ export const filters = Object.freeze({
         }),
       ),
     }),
-  multiRowRange: (ranges: readonly RowRange[]): Filter =>
+  multiRowRange: (ranges: readonly FilterRange[]): Filter =>
     Object.freeze({ kind: 'multiRowRange', ranges: Object.freeze([...checkList(ranges, 'ranges')]) }),
   timestamps: (timestamps: readonly number[], canHint = false): Filter =>
     Object.freeze({

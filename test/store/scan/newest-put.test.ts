@@ -11,7 +11,7 @@ import {
   SHOWN,
 } from '../../../src/store/scan/newest-put.js';
 import { filterFamily } from '../../../src/store/scan/region-scanner.js';
-import { RowBuilder } from '../../../src/store/scan/row-builder.js';
+import { StoredRowBuilder } from '../../../src/store/scan/row-builder.js';
 import { familyQuery, oldestUnexpired, readMatcher } from '../../../src/store/scan/store-read.js';
 import { StoreScanner } from '../../../src/store/scan/store-scanner.js';
 import { CellType, type FamilyDescriptor, familyDescriptor, Get } from '../../../src/table/index.js';
@@ -97,7 +97,7 @@ function byMatcher(
     rowLimit: Number.MAX_SAFE_INTEGER,
   });
   const row = Buffer.from(ROW);
-  const out = new RowBuilder();
+  const out = new StoredRowBuilder();
   scanner.seek(row);
   scanner.startRow();
   scanner.readRow(row, out, Number.MAX_SAFE_INTEGER);

@@ -4,7 +4,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { CellCursor } from '../../../src/store/cursor.js';
 import { PlainRow } from '../../../src/store/scan/newest-put.js';
-import { CellMaker, copyRow, copyRowAhead, RowBuilder } from '../../../src/store/scan/row-builder.js';
+import { CellMaker, copyRow, copyRowAhead, StoredRowBuilder } from '../../../src/store/scan/row-builder.js';
 import { CellType, type Result } from '../../../src/table/index.js';
 import { scaled } from '../../proof/scale.js';
 import { cell, memstoreOf, rowAt, sorted, type TestCell } from '../file/cells.js';
@@ -14,7 +14,7 @@ const maker = new CellMaker('f', undefined);
 
 /** Reads the row at which the cursors stand. `ahead`: its values are copied together. */
 function readRow(plain: PlainRow, cursors: readonly CellCursor[], ahead: boolean): Result {
-  const out = new RowBuilder();
+  const out = new StoredRowBuilder();
   const head = cursors[0]!;
   const row = ahead ? copyRowAhead(head, true) : copyRow(head);
   plain.rule.readPoint = 100;

@@ -5,7 +5,7 @@ import { describe, expect, test } from 'vitest';
 import { hashRow, lane1 } from '../../../src/bytes/bytes.js';
 import { type CellCursor, SeekKey } from '../../../src/store/cursor.js';
 import { PlainRow } from '../../../src/store/scan/newest-put.js';
-import { CellMaker, copyRow, copyRowAhead, RowBuilder } from '../../../src/store/scan/row-builder.js';
+import { CellMaker, copyRow, copyRowAhead, StoredRowBuilder } from '../../../src/store/scan/row-builder.js';
 import { KnownColumns, RowRun } from '../../../src/store/scan/row-run.js';
 import { type Cell, CellType, RawRow } from '../../../src/table/index.js';
 import { scaled } from '../../proof/scale.js';
@@ -109,7 +109,7 @@ function readBoth(by: Readers, ours: readonly CellCursor[], theirs: readonly Cel
   const raw = new RawRow();
   raw.begin(row);
   raw.add('e', Buffer.from('before'), 1, row, 0, 1);
-  const out = new RowBuilder();
+  const out = new StoredRowBuilder();
   const before = ours.map(placeOf);
   run.raw = raw;
   const taken = run.read(sourcesOf(ours), row, family, null);
