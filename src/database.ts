@@ -1,6 +1,6 @@
 /** The composition root: opens declared entities on an engine. The layers below do not depend on the engine. */
 
-import { Database } from './database/database.js';
+import { Database, wiringOf } from './database/database.js';
 import {
   CONNECT_OPTIONS,
   type ConnectOptions,
@@ -13,7 +13,7 @@ import {
 } from './database/options.js';
 import type { HBaseEngine } from './hbase/engine.js';
 import type { EmbeddedEngine } from './store/engine.js';
-import type { ReadOnlyStore } from './store/follow/read-only-store.js';
+import type { ReadOnlyStore } from './store/read-only/read-only-store.js';
 import { checkOptions } from './table/checks.js';
 import type { Engine } from './table/index.js';
 import { checkTelemetry, type TelemetryApi } from './table/telemetry.js';
@@ -51,7 +51,7 @@ export async function open(options: OpenOptions): Promise<Database<EmbeddedEngin
   checkTelemetry(telemetry);
   if (isReadOnly('open', options)) {
     const opening = prepare('open', options, 'verify');
-    const { openReadOnly } = await import('./store/follow/read-only-store.js');
+    const { openReadOnly } = await import('./store/read-only/read-only-store.js');
     const reading = refreshEvery === undefined ? embedded : { ...embedded, refreshEvery };
     return withTelemetry(await start(opening, await openReadOnly(path, reading)), telemetry);
   }
@@ -68,7 +68,7 @@ async function withTelemetry<E extends EmbeddedEngine | ReadOnlyStore | HBaseEng
   if (telemetry === undefined) return database;
   const { reportBacklog, reportStoreTelemetry } = await import('./database/store-telemetry.js');
   const { engine } = database;
-  const wiring = database['wiring'];
+  const wiring = wiringOf(database);
   if (!('debugState' in engine))
     wiring.endings.push(reportStoreTelemetry(telemetry, wiring.operations, engine));
   const system = 'debugState' in engine ? 'hbase' : 'rowan';

@@ -451,9 +451,9 @@ export {
 } from './schema/index.js';
 export type { EncryptionOptions } from './store/encryption/keys.js';
 export type { EmbeddedEngine } from './store/engine.js';
-export type { StoreMoment } from './store/follow/follower.js';
-export type { ReadOnlyStore } from './store/follow/read-only-store.js';
 export type { EmbeddedOptions } from './store/options.js';
+export type { StoreMoment } from './store/read-only/follower.js';
+export type { ReadOnlyStore } from './store/read-only/read-only-store.js';
 export type { Limits as StudioLimits } from './studio/server/rows.js';
 export type { Studio, StudioOptions } from './studio/server/server.js';
 export type {

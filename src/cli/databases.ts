@@ -1,7 +1,7 @@
 import type { Database, OpenOptions } from '../database.js';
 import { errnoOf, InvalidArgumentError, RowanError } from '../errors.js';
 import type { Schema } from '../schema/index.js';
-import type { StoreMoment } from '../store/follow/follower.js';
+import type { StoreMoment } from '../store/read-only/follower.js';
 import type { Engine } from '../table/index.js';
 import type { CliContext } from './context.js';
 import { encryptionFromEnvironment } from './encryption.js';
@@ -33,7 +33,7 @@ export async function openEngine(
   } catch (error) {
     if (readOnly === undefined || !isReadable(error)) throw error;
   }
-  const { openReadOnly } = await import('../store/follow/read-only-store.js');
+  const { openReadOnly } = await import('../store/read-only/read-only-store.js');
   const store = await openReadOnly(place, {
     ...encryptionFromEnvironment(),
     ...(readOnly.refreshEvery !== undefined && { refreshEvery: readOnly.refreshEvery }),

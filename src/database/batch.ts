@@ -9,6 +9,7 @@ import type { Contexts } from '../repository/contexts.js';
 import {
   type BatchBuilder,
   type BatchItem,
+  batchBuilderOf,
   type CompileItem,
   compileItems,
   type ItemOutcome,
@@ -57,7 +58,7 @@ export class DatabaseBatch {
   of<C extends KeyedClass>(target: C): BatchBuilder<C>;
   of<C extends KeyedClass>(target: C): BatchBuilder<C> {
     const repository = this.source.contexts.repository(target);
-    return repository['batchBuilder'](this.options, (item) => this.collect(target, item));
+    return batchBuilderOf(repository, this.options, (item) => this.collect(target, item));
   }
 }
 

@@ -54,8 +54,15 @@ import { LiveSchema } from './schema-tools.js';
 import { Wiring } from './wiring.js';
 import { previewWrite, type WriteOf, type WritePreview } from './write-preview.js';
 
+/** The parts of an open database, for what reports of them. Set by {@link Database}, which keeps them private. */
+export let wiringOf: (database: Database) => Wiring;
+
 /** An open database: entities on an engine. */
 export class Database<E extends Engine = Engine> implements AsyncDisposable {
+  static {
+    wiringOf = (database) => database.wiring;
+  }
+
   private readonly wiring: Wiring;
 
   /** The schema: `plan`, `apply`, `history` (docs/schema.md). */

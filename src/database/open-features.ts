@@ -36,7 +36,7 @@ interface FeaturesSource
     | 'isRemote'
     | 'outbox'
     | 'driver'
-    | 'followers'
+    | 'upkeep'
     | 'keyChanges'
     | 'feedPosition'
     | 'retire'
@@ -87,7 +87,7 @@ export class OpenFeatures {
       },
       reading: isRemote ? readingFrom((name) => engine.table(name)) : readingInSteps(engine, OUTBOX_TABLE),
       applyChanges: applyingWith(executorOf),
-      followers: (entity) => this.all.flatMap((feature) => feature.follower?.(entity) ?? []),
+      upkeep: (entity) => this.all.flatMap((feature) => feature.upkeep?.(entity) ?? []),
       keyChanges: (entity) => this.keyChanges(entity),
       feedPosition: async (entity) => {
         for (const feature of this.all) {

@@ -2,7 +2,7 @@
 
 import type { OperationEvent, Operations } from '../query/index.js';
 import type { EmbeddedEngine } from '../store/engine.js';
-import type { ReadOnlyStore } from '../store/follow/read-only-store.js';
+import type { ReadOnlyStore } from '../store/read-only/read-only-store.js';
 import { type EndOfSpan, type Metric, Telemetry, type TelemetryApi } from '../table/telemetry.js';
 
 /** Starts reporting. @returns a function that ends it. */

@@ -146,7 +146,7 @@ export async function openAdmin(options: OpenAdminOptions): Promise<AdminConnect
   const { path, readOnly, refreshEvery, ...embedded } = options;
   checkPath('openAdmin', path);
   if (isReadOnly('openAdmin', options)) {
-    const { openReadOnly } = await import('../store/follow/read-only-store.js');
+    const { openReadOnly } = await import('../store/read-only/read-only-store.js');
     return adminOf(
       await openReadOnly(path, refreshEvery === undefined ? embedded : { ...embedded, refreshEvery }),
     );

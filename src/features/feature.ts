@@ -56,7 +56,7 @@ export interface Feature {
    * Maintains the data that the feature stores about an entity's rows, for writes below its repository. Undefined:
    * there is none.
    */
-  follower?(entity: EntitySchema): RowFollower | undefined;
+  upkeep?(entity: EntitySchema): RowUpkeep | undefined;
   /**
    * The feature's own queue of pending effects. Absent: its effects are applied with the change, or by the database's
    * outbox.
@@ -125,7 +125,7 @@ export type RowMigrator = (rows: readonly Uint8Array[]) => Promise<void>;
  * Keeps what a feature stores about an entity's rows in line with rows that are written below their repository, as
  * re-keying writes them.
  */
-export interface RowFollower {
+export interface RowUpkeep {
   /** Called before the first row is written: the stored data must be complete. */
   prepare(run: JobRunOptions): Promise<void>;
   /** Embedded engine: the effects of a write, to be applied in its step. */
@@ -171,7 +171,7 @@ export interface FeatureContext extends MaintainerContext {
   /** Applies changes of several rows in one atomic step. Only for engines that have such steps. */
   readonly driver: StepDriver;
   /** Maintains the data that the features store about an entity's rows, for writes below its repository. */
-  followers(entity: EntitySchema): readonly RowFollower[];
+  upkeep(entity: EntitySchema): readonly RowUpkeep[];
   /** The changes of an entity's keys. */
   keyChanges(entity: EntitySchema): Promise<readonly KeyChange[]>;
   /** The position of change feeds after all that is committed. Undefined: the entity's changes are not recorded. */

@@ -43,7 +43,7 @@ export {
   waitingIn,
 } from './outbox.js';
 export { EntityReader, type ShapedReadOptions } from './reader.js';
-export { type AheadRow, AheadWriter, type RowFollowing } from './remote/ahead-writer.js';
+export { type AheadRow, AheadWriter, type LaterWork } from './remote/ahead-writer.js';
 export { BackgroundBatches } from './remote/background-batches.js';
 export { FollowUps } from './remote/follow-ups.js';
 export { IntentDriver, IntentExecutor } from './remote/intent-driver.js';
@@ -60,7 +60,7 @@ export {
   withoutMarks,
 } from './remote/row-work.js';
 export { applyingWith, readingAtOnce, readingFrom, readingInSteps } from './remote/step-reading.js';
-export { Repository } from './repository.js';
+export { batchBuilderOf, Repository } from './repository.js';
 export { loadRowOfKey, type RepositoryContext } from './row-access.js';
 export { RowBuilder } from './row-builder.js';
 export { RowImage } from './row-image.js';

@@ -57,11 +57,22 @@ import { type Prepared, WriteCompiler } from './write-compiler.js';
 /** Rows deleted in one batch of `deletePrefix`. */
 const DELETED_AT_ONCE = 1000;
 
+/** Collects the items of a batch over several entities, for `Database.batch`. Set by {@link Repository}, whose parts are private. */
+export let batchBuilderOf: <C extends KeyedClass>(
+  repository: Repository<C>,
+  options: WriteOptions,
+  collect: (item: CompileItem) => void,
+) => BatchBuilder<C>;
+
 /**
  * Reads and writes the entities of one class. Every write changes one row atomically. An acknowledged write is as
  * durable as its table's setting. Invalid input throws; `undefined` in a key never means "all".
  */
 export class Repository<C extends KeyedClass> extends EntityReader<C> {
+  static {
+    batchBuilderOf = (repository, options, collect) => repository.batchBuilder(options, collect);
+  }
+
   private readonly compiler: WriteCompiler;
   protected override readonly changer: BulkChanges;
 
@@ -424,7 +435,6 @@ export class Repository<C extends KeyedClass> extends EntityReader<C> {
     return entries as HistoryEntry<HistoryOf<NonNullable<EntityOf<C>[P & keyof EntityOf<C>]>>>[];
   }
 
-  /** Used by `Database.batch`, too. */
   private batchBuilder(
     options: WriteOptions,
     collect: (item: CompileItem, inserted?: unknown) => void,

@@ -38,8 +38,15 @@ const CAPABILITIES: Capabilities = Object.freeze({
   deleteMarkers: true,
 });
 
+/** The store behind an engine, for the server, which serves it to other programs. Set by {@link EmbeddedEngine}. */
+export let coreOf: (engine: EmbeddedEngine) => StoreCore;
+
 /** The embedded engine: HBase's data model in this process, on files of its own. */
 export class EmbeddedEngine implements Engine {
+  static {
+    coreOf = (engine) => engine.core;
+  }
+
   readonly name = 'embedded';
   readonly place: string;
   readonly capabilities = CAPABILITIES;
@@ -212,11 +219,6 @@ export class EmbeddedEngine implements Engine {
   async [Symbol.asyncDispose](): Promise<void> {
     await this.close();
   }
-}
-
-/** The store behind an engine, for the server, which serves it to other programs. */
-export function coreOf(engine: EmbeddedEngine): StoreCore {
-  return engine['core'];
 }
 
 /**

@@ -9,9 +9,9 @@ import { toLatin1 } from '../../src/bytes/index.js';
 import { RowanError } from '../../src/errors.js';
 import type { EmbeddedAdmin } from '../../src/store/embedded-admin.js';
 import { type EmbeddedEngine, openEmbedded } from '../../src/store/engine.js';
-import { openReadOnly, type ReadOnlyStore } from '../../src/store/follow/read-only-store.js';
 import { type FileSystem, NodeFileSystem } from '../../src/store/fs/index.js';
 import type { EmbeddedOptions } from '../../src/store/options.js';
+import { openReadOnly, type ReadOnlyStore } from '../../src/store/read-only/read-only-store.js';
 import {
   Cell,
   CellType,

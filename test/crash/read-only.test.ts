@@ -10,7 +10,7 @@ import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { toLatin1 } from '../../src/bytes/index.js';
 import { coreOf, openEmbedded } from '../../src/store/engine.js';
-import { openReadOnly, type ReadOnlyStore } from '../../src/store/follow/read-only-store.js';
+import { openReadOnly, type ReadOnlyStore } from '../../src/store/read-only/read-only-store.js';
 import { Scan } from '../../src/table/index.js';
 import { record } from '../proof/evidence.js';
 import { mayGoOn, scaled } from '../proof/scale.js';

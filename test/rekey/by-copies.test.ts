@@ -46,7 +46,7 @@ function withoutSteps(
     stored: remote,
     declared: () => schema,
     schemaOf: (target: EntityClass) => schema.entity(target),
-    followers: () => [],
+    upkeep: () => [],
     feedPosition: async () => undefined,
     retire: async () => undefined,
   };

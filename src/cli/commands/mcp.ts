@@ -69,7 +69,7 @@ async function openToRead(place: string, module: string | undefined): Promise<Da
       readOnly: true,
       refreshEvery: REFRESH,
     });
-  const { openReadOnly } = await import('../../store/follow/read-only-store.js');
+  const { openReadOnly } = await import('../../store/read-only/read-only-store.js');
   const store = await openReadOnly(place, { ...encryptionFromEnvironment(), refreshEvery: REFRESH });
   return readied(new Database(compileSchema([]), store, 'ignore'));
 }

@@ -1,5 +1,5 @@
 import { InvalidArgumentError } from '../../errors.js';
-import { openReadOnly, type ReadOnlyStore } from '../../store/follow/read-only-store.js';
+import { openReadOnly, type ReadOnlyStore } from '../../store/read-only/read-only-store.js';
 import { Scan } from '../../table/index.js';
 import type { CliContext } from '../context.js';
 import { describeMoment } from '../databases.js';

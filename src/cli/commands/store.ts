@@ -22,10 +22,10 @@ import {
 import { openEmbedded } from '../../store/engine.js';
 import { fileNumberOf } from '../../store/file/footer.js';
 import { SortedFileReader } from '../../store/file/sorted-file-reader.js';
-import { openReadOnly, type ReadOnlyStore } from '../../store/follow/read-only-store.js';
 import { type FileSystem, NodeFileSystem, parseStoreFileName } from '../../store/fs/index.js';
 import { readManifest, requireStore } from '../../store/manifest/index.js';
 import { DEFAULT_CLOCK_SKEW } from '../../store/options.js';
+import { openReadOnly, type ReadOnlyStore } from '../../store/read-only/read-only-store.js';
 import { repairStore } from '../../store/repair/repair.js';
 import { repairStoreClock } from '../../store/repair/repair-clock.js';
 import { replayWal } from '../../store/wal/index.js';

@@ -3,7 +3,7 @@ import type { Command } from 'commander';
 import { toStringBinary } from '../../bytes/index.js';
 import { InvalidArgumentError, RowanError } from '../../errors.js';
 import type { HBaseEngine } from '../../hbase/index.js';
-import type { ReadOnlyStore } from '../../store/follow/read-only-store.js';
+import type { ReadOnlyStore } from '../../store/read-only/read-only-store.js';
 import type { Admin, RegionInfo } from '../../table/index.js';
 import { type CliContext, signalled } from '../context.js';
 import { isServer, openEngine } from '../databases.js';
@@ -111,7 +111,7 @@ function numberOf(option: string, text: string, fits: (value: number) => boolean
 
 async function opened(place: string): Promise<ReadOnlyStore | HBaseEngine> {
   if (!isServer(place)) {
-    const { openReadOnly } = await import('../../store/follow/read-only-store.js');
+    const { openReadOnly } = await import('../../store/read-only/read-only-store.js');
     return openReadOnly(place, encryptionFromEnvironment());
   }
   if (place.startsWith('hbase:')) return (await openEngine(place)) as HBaseEngine;

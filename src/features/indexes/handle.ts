@@ -26,8 +26,8 @@ import { IndexMaintainer } from './embedded.js';
 import { EntityIndexes } from './entity-indexes.js';
 import { indexTableName } from './entry.js';
 import { type EntityNotes, EventualEntries } from './eventual.js';
-import { EntriesFollowing, mayFollow } from './following.js';
 import type { IndexReport, IndexTarget, VerifyOptions } from './jobs/target.js';
+import { LaterEntries, mayComeLater } from './later-work.js';
 import { entityIndexes, type IndexAccess } from './query/access.js';
 import { EntryFigures, RemoteEntries } from './remote.js';
 import {
@@ -280,7 +280,7 @@ export class IndexesFeature implements Feature {
   /** HBase: the entries of an entity that are written after the calls have returned. Undefined: they are written before and after each row. */
   aheadOf(schema: EntitySchema): AheadWriter | undefined {
     const indexes = this.context.isRemote ? this.paths(schema)?.indexes : undefined;
-    if (indexes === undefined || !mayFollow(indexes)) return undefined;
+    if (indexes === undefined || !mayComeLater(indexes)) return undefined;
     let ahead = this.ahead.get(schema);
     if (ahead === undefined) {
       const { engine } = this;
@@ -290,8 +290,8 @@ export class IndexesFeature implements Feature {
         new RemoteEntries(indexes, table, driver, now, undefined, this.figures);
       const rows = engine.table(schema.table.descriptor.name);
       const { entries } = new IntentDriver(rows, schema, now, [], entriesOf);
-      const following = new EntriesFollowing(entries, table, now, () => this.isListed(indexes));
-      ahead = new AheadWriter({ schema, rows: entries.rows, following, now, onFailure });
+      const work = new LaterEntries(entries, table, now, () => this.isListed(indexes));
+      ahead = new AheadWriter({ schema, rows: entries.rows, work, now, onFailure });
       this.ahead.set(schema, ahead);
     }
     return ahead;

@@ -7,7 +7,7 @@
  */
 
 import { equalBytes } from '../../bytes/index.js';
-import { type AheadRow, EntryExpiry, type RowFollowing } from '../../repository/index.js';
+import { type AheadRow, EntryExpiry, type LaterWork } from '../../repository/index.js';
 import { type ChangeImage, refuseUnfollowed } from '../../repository/maintainer.js';
 import type { Table } from '../../table/index.js';
 import type { EntityIndexes } from './entity-indexes.js';
@@ -19,12 +19,12 @@ import type { RemoteEntries } from './remote.js';
 const WRITERS_ROW = Uint8Array.of(1);
 
 /** Whether the entries of all indexes of an entity may be written after its rows. Not if rows expire. */
-export function mayFollow({ all, schema }: EntityIndexes): boolean {
+export function mayComeLater({ all, schema }: EntityIndexes): boolean {
   return all.every(({ index }) => index.eventual) && !new EntryExpiry(schema).ends;
 }
 
-export class EntriesFollowing implements RowFollowing {
-  readonly records: RowFollowing['records'];
+export class LaterEntries implements LaterWork {
+  readonly records: LaterWork['records'];
 
   /**
    * `entries`: with a driver of their own, which has no intents. `table`: that of the entries. `isListed`: whether all entries of rows are
@@ -56,7 +56,7 @@ export class EntriesFollowing implements RowFollowing {
     return isDecided ? Math.max(1, added) : undefined;
   }
 
-  async follow(rows: readonly AheadRow[]): Promise<boolean> {
+  async perform(rows: readonly AheadRow[]): Promise<boolean> {
     const outcomes = await this.entries.repair(rows.map(({ row }) => ({ row })));
     for (const { error } of outcomes) if (error !== undefined) throw error;
     return true;

@@ -5,7 +5,7 @@ import type { JobRunOptions } from '../../job/index.js';
 import type { Schema } from '../../schema/index.js';
 import type { EntityClass, EntitySchema } from '../../schema/types.js';
 import type { Engine, StepTable } from '../../table/index.js';
-import type { Feature, FeatureContext, KeyChange, RowFollower } from '../feature.js';
+import type { Feature, FeatureContext, KeyChange, RowUpkeep } from '../feature.js';
 import type { EntityIndexes } from '../indexes/entity-indexes.js';
 import type { IndexesFeature } from '../indexes/handle.js';
 import type { IndexReport } from '../indexes/jobs/target.js';
@@ -50,7 +50,7 @@ class RekeyInSteps implements RekeyStrategy {
     /** The indexes of the new layout. */
     private readonly indexes: () => readonly RekeyedIndex[],
     /** Maintains the data that features store about rows of the new layout. */
-    private readonly followers: () => readonly RowFollower[],
+    private readonly upkeep: () => readonly RowUpkeep[],
   ) {}
 
   problems(): string[] {
@@ -79,7 +79,7 @@ class RekeyInSteps implements RekeyStrategy {
     const signal = options.signal === undefined ? {} : { signal: options.signal };
     for (const index of this.indexes())
       if (index.state !== undefined && index.state !== 'active') await index.build(signal);
-    for (const follower of this.followers()) await follower.prepare(signal);
+    for (const upkeep of this.upkeep()) await upkeep.prepare(signal);
   }
 
   async verify({ target }: RekeyRun, options: JobRunOptions): Promise<RekeyDifferences> {
@@ -98,7 +98,7 @@ class RekeyInSteps implements RekeyStrategy {
       const { missing, extra, stale, unverified } = await index.verify({ run: inShortSteps(options) });
       wrong += missing + extra + stale + unverified;
     }
-    for (const follower of this.followers()) wrong += await follower.verify(inShortSteps(options));
+    for (const upkeep of this.upkeep()) wrong += await upkeep.verify(inShortSteps(options));
     return wrong;
   }
 
@@ -145,7 +145,7 @@ interface RekeyedIndexes {
 
 /** The parts of a database that key changes use. */
 interface RekeyingContext
-  extends Pick<FeatureContext, 'stored' | 'schemaOf' | 'followers' | 'feedPosition' | 'retire'> {
+  extends Pick<FeatureContext, 'stored' | 'schemaOf' | 'upkeep' | 'feedPosition' | 'retire'> {
   declared(): Schema;
 }
 
@@ -162,7 +162,7 @@ export class RekeyFeature implements Feature {
   private readonly refusing = new Map<string, () => void>();
   private readonly guarding = new Map<string, () => void>();
   private readonly effects = new WeakMap<EntitySchema, RowEffects | 'none'>();
-  private readonly followersOf: (schema: EntitySchema) => readonly RowFollower[];
+  private readonly upkeepOf: (schema: EntitySchema) => readonly RowUpkeep[];
 
   private readonly engine: Engine;
   private readonly declared: () => Schema;
@@ -172,10 +172,10 @@ export class RekeyFeature implements Feature {
     private readonly context: RekeyingContext,
     indexes: Pick<IndexesFeature, 'paths' | 'handle'>,
   ) {
-    const { stored, declared, schemaOf, followers } = context;
+    const { stored, declared, schemaOf, upkeep } = context;
     this.engine = stored;
     this.declared = declared;
-    this.followersOf = ({ target }) => followers(schemaOf(target));
+    this.upkeepOf = ({ target }) => upkeep(schemaOf(target));
     this.indexes = {
       of: ({ target }) => indexes.paths(schemaOf(target))?.indexes,
       handle: ({ target }, name) => indexes.handle(schemaOf(target), name),
@@ -288,13 +288,13 @@ export class RekeyFeature implements Feature {
           mirror,
           () => this.refuseWrites(source, target.name),
           () => target.indexes.map(({ name: index }) => this.indexes.handle(target, index)),
-          () => this.followersOf(target),
+          () => this.upkeepOf(target),
         )
       : new RekeyByCopies(
           engine,
           source,
           target,
-          (schema) => this.followersOf(schema),
+          (schema) => this.upkeepOf(schema),
           () => this.context.retire(this.context.schemaOf(source.target)),
           () => this.guard(target, source.name, mirror),
           () => this.unguard(target),
@@ -337,7 +337,7 @@ export class RekeyFeature implements Feature {
     const name = nameOf(from, to);
     let mirror = this.mirrors.get(name);
     if (mirror === undefined) {
-      mirror = new Mirror(this.engine, from, to, (schema) => this.effectsOf(schema), this.followersOf);
+      mirror = new Mirror(this.engine, from, to, (schema) => this.effectsOf(schema), this.upkeepOf);
       this.mirrors.set(name, mirror);
     }
     return mirror;
@@ -349,11 +349,11 @@ export class RekeyFeature implements Feature {
     let effects = this.effects.get(bound);
     if (effects === undefined) {
       const indexes = schema.indexes.length === 0 ? undefined : this.indexes.of(schema);
-      const followers = this.followersOf(schema);
+      const upkeep = this.upkeepOf(schema);
       effects =
-        indexes === undefined && followers.length === 0
+        indexes === undefined && upkeep.length === 0
           ? 'none'
-          : new RowEffects(schema, indexes, followers, () => this.engine.now());
+          : new RowEffects(schema, indexes, upkeep, () => this.engine.now());
       this.effects.set(bound, effects);
     }
     return effects === 'none' ? undefined : effects;

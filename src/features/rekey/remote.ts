@@ -3,7 +3,7 @@ import { ConflictError, RowanError, throwIfAborted } from '../../errors.js';
 import type { JobRunOptions } from '../../job/index.js';
 import type { EntitySchema } from '../../schema/types.js';
 import type { Engine } from '../../table/index.js';
-import type { RowFollower } from '../feature.js';
+import type { RowUpkeep } from '../feature.js';
 import type { CatchUp } from './jobs/catch-up.js';
 import type { RekeyDifferences, RowDifferences } from './jobs/compare.js';
 import type { RemoteComparison } from './jobs/remote-compare.js';
@@ -68,7 +68,7 @@ export class RekeyByCopies implements RekeyStrategy {
     private readonly from: EntitySchema,
     private readonly to: EntitySchema,
     /** Maintains the data that features store about an entity's rows. */
-    private readonly followersOf: (schema: EntitySchema) => readonly RowFollower[],
+    private readonly upkeepOf: (schema: EntitySchema) => readonly RowUpkeep[],
     /** Makes features finish their work on rows of the old layout, before these are removed. */
     private readonly retireOld: () => Promise<void>,
     /** Refuses writes of this program to the new layout before the cut-over: copies would overwrite them. */
@@ -123,8 +123,7 @@ export class RekeyByCopies implements RekeyStrategy {
     this.guard();
     const { copyCells } = await import('./jobs/remote-copy.js');
     const { signal } = options;
-    for (const follower of this.followersOf(this.to))
-      await follower.prepare(signal === undefined ? {} : { signal });
+    for (const upkeep of this.upkeepOf(this.to)) await upkeep.prepare(signal === undefined ? {} : { signal });
     await copyCells(target, 'copy', 0, options);
   }
 
@@ -297,7 +296,7 @@ export class RekeyByCopies implements RekeyStrategy {
 
   /** Removes what features store about the rows. */
   private async clear(schema: EntitySchema): Promise<void> {
-    for (const follower of this.followersOf(schema)) await follower.clear();
+    for (const upkeep of this.upkeepOf(schema)) await upkeep.clear();
   }
 
   /** Whether a table exists, or will soon: a truncation drops and recreates it. */

@@ -17,9 +17,9 @@ import { newToken } from '../../repository/index.js';
 import { CheckAndMutate, Delete, Put, type Result, type RowMutation, Scan } from '../../table/index.js';
 import { type Contribution, differenceOf } from './plan.js';
 import {
-  type Amounts,
   decodeContribution,
   encodeContribution,
+  type FigureAmounts,
   groupRow,
   invalidContribution,
   SUMMARY_FAMILY,
@@ -58,7 +58,7 @@ export interface StoredContribution {
 }
 
 /** The amounts to add to a group. */
-export type Difference = readonly [group: Uint8Array, amounts: Amounts];
+export type Difference = readonly [group: Uint8Array, amounts: FigureAmounts];
 
 /** The additions of a changed contribution to each group of a count, by the group's row. */
 export function differences(

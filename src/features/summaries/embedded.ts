@@ -5,13 +5,13 @@ import { type AtomicStep, Delete, Get, type RowMutation, Scan } from '../../tabl
 import { differences, encodeClosed, putContribution, readContribution } from './contributions.js';
 import { type Contribution, differenceOf, isSameContribution, type SummaryPlan } from './plan.js';
 import {
-  type Amounts,
   amountsOf,
   contributionRow,
   type ExpiringContribution,
   endedRow,
   endRow,
   endsUpTo,
+  type FigureAmounts,
   groupRow,
   hasContributions,
   incrementOf,
@@ -120,7 +120,7 @@ export class SummaryCount {
   }
 
   /** Adds amounts to a group. A group without rows is deleted. */
-  add(group: Uint8Array, amounts: Amounts, step: Pick<ChangeStep, 'read'>, out: RowMutation[]): void {
+  add(group: Uint8Array, amounts: FigureAmounts, step: Pick<ChangeStep, 'read'>, out: RowMutation[]): void {
     const row = groupRow(this.generation, group);
     const rows = this.plan.rowsIn(amounts);
     if (rows < 0n) {
@@ -164,7 +164,7 @@ export class SummaryCount {
   }
 
   /** What expired rows still contribute, by group (latin1). `atOnce`: the rows that are read at a time. */
-  left(step: AtomicStep, atOnce: number): ReadonlyMap<string, Amounts> {
+  left(step: AtomicStep, atOnce: number): ReadonlyMap<string, FigureAmounts> {
     const groups = new Map<string, Map<string, bigint>>();
     let from: Uint8Array | undefined;
     do {
@@ -231,7 +231,7 @@ export class SummaryCount {
 }
 
 /** Adds amounts to a sum, which is new without one. */
-function sumOf(sum: Map<string, bigint> | undefined, amounts: Amounts): Map<string, bigint> {
+function sumOf(sum: Map<string, bigint> | undefined, amounts: FigureAmounts): Map<string, bigint> {
   if (sum === undefined) return new Map(amounts);
   for (const [qualifier, amount] of amounts) sum.set(qualifier, (sum.get(qualifier) ?? 0n) + amount);
   return sum;

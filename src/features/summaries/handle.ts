@@ -11,14 +11,14 @@ import type { EntityClass, EntitySchema, TableSchema } from '../../schema/types.
 import { checkGiven, checkOptions, checkPositiveInteger, describe } from '../../table/checks.js';
 import { canonicalTableName, Scan } from '../../table/index.js';
 import type { Metric } from '../../table/telemetry.js';
-import type { Feature, FeatureContext, RowFollower } from '../feature.js';
+import type { Feature, FeatureContext, RowUpkeep } from '../feature.js';
 import type { IndexesFeature, IndexHandle } from '../indexes/handle.js';
 import { hasRows } from '../indexes/states.js';
 import type { DrainOptions, Outbox } from '../outbox.js';
 import type { SummaryGroup, SummaryName, SummaryResult, SummaryTargetOf } from './compile.js';
-import { FiguresFollowing } from './following.js';
 import type { GroupsReport, SummaryTarget } from './jobs.js';
-import { SummaryFollower, SummaryMaintainer } from './maintain.js';
+import { LaterFigures } from './later-work.js';
+import { SummaryMaintainer, SummaryUpkeep } from './maintain.js';
 import { SummaryPlan } from './plan.js';
 import { type GroupPosition, SummaryReader } from './reader.js';
 import { RemoteCount } from './remote.js';
@@ -388,9 +388,9 @@ export class SummariesFeature implements Feature {
     if (ahead === undefined) {
       const { engine, now, onFailure } = this.context;
       const counts = plans.map((plan) => this.countOf(plan));
-      const following = new FiguresFollowing(plans, counts, maintainer, engine.table(plans[0]!.tableName));
+      const work = new LaterFigures(plans, counts, maintainer, engine.table(plans[0]!.tableName));
       const rows = new DataRows(engine.table(schema.table.descriptor.name), schema);
-      ahead = new AheadWriter({ schema, rows, following, now, onFailure });
+      ahead = new AheadWriter({ schema, rows, work, now, onFailure });
       this.ahead.set(schema, ahead);
     }
     return ahead;
@@ -410,14 +410,14 @@ export class SummariesFeature implements Feature {
     return new SummaryMaintainer(plans, this.context.now, counts);
   }
 
-  follower(schema: EntitySchema): RowFollower | undefined {
+  upkeep(schema: EntitySchema): RowUpkeep | undefined {
     const plans = this.plansOf(schema);
     if (plans.length === 0) return undefined;
     const summaries = plans.map((plan) => ({
       target: this.targetOf(plan),
       handle: this.handle<KeyedClass, never>(schema, plan.summary.name as never),
     }));
-    return new SummaryFollower(this.maintainerOf(plans), summaries);
+    return new SummaryUpkeep(this.maintainerOf(plans), summaries);
   }
 
   private countOf(plan: SummaryPlan): RemoteCount {

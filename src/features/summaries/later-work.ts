@@ -5,7 +5,7 @@
  */
 
 import type { ChangeImage, RowMaintainer } from '../../repository/maintainer.js';
-import type { AheadRow, RowFollowing } from '../../repository/remote/ahead-writer.js';
+import type { AheadRow, LaterWork } from '../../repository/remote/ahead-writer.js';
 import type { Scan, Table } from '../../table/index.js';
 import type { SummaryPlan } from './plan.js';
 import type { RemoteCount } from './remote.js';
@@ -14,9 +14,9 @@ import { SUMMARY_FAMILY, WRITERS_ROW } from './rows.js';
 /** The largest number of rows that are counted one by one at the same time. */
 const APART = 32;
 
-export class FiguresFollowing implements RowFollowing {
+export class LaterFigures implements LaterWork {
   readonly needsFormer = false;
-  readonly records: RowFollowing['records'];
+  readonly records: LaterWork['records'];
 
   /** `table`: that of the summaries. */
   constructor(
@@ -36,7 +36,7 @@ export class FiguresFollowing implements RowFollowing {
     return isWhole ? 1 : undefined;
   }
 
-  async follow(rows: readonly AheadRow[], settledAfter: number): Promise<boolean> {
+  async perform(rows: readonly AheadRow[], settledAfter: number): Promise<boolean> {
     const known = rows.flatMap(({ row, after }) =>
       after === undefined ? [] : [{ row, before: undefined, after }],
     );

@@ -11,7 +11,7 @@ import {
 } from '../../repository/maintainer.js';
 import { ABANDONED_AFTER, type RowsAhead } from '../../repository/remote/row-work.js';
 import type { RowMutation } from '../../table/index.js';
-import type { RowFollower } from '../feature.js';
+import type { RowUpkeep } from '../feature.js';
 import { countsWith, SummaryCount } from './embedded.js';
 import type { SummaryTarget } from './jobs.js';
 import { isSameContribution, type SummaryPlan } from './plan.js';
@@ -95,7 +95,7 @@ export class SummaryMaintainer implements RowMaintainer {
 /** Rows whose contributions are brought in line together. */
 const TOGETHER = 32;
 
-/** The jobs of a summary that its follower runs. */
+/** The jobs of a summary that its upkeep runs. */
 interface FollowedSummary {
   readonly target: SummaryTarget;
   readonly handle: {
@@ -110,7 +110,7 @@ interface FollowedSummary {
 }
 
 /** Keeps the summaries of an entity in line with rows that are written below its repository. */
-export class SummaryFollower implements RowFollower {
+export class SummaryUpkeep implements RowUpkeep {
   constructor(
     private readonly maintainer: SummaryMaintainer,
     private readonly summaries: readonly FollowedSummary[],

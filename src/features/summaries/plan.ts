@@ -20,7 +20,7 @@ import {
 import type { RowMutation } from '../../table/index.js';
 import type { CompiledWhere } from '../indexes/entity-indexes.js';
 import { compileKeptWhere } from '../indexes/query/access.js';
-import { type Amounts, summaryTableName } from './rows.js';
+import { type FigureAmounts, summaryTableName } from './rows.js';
 
 // — Exact sums: numbers as whole multiples of a unit, split into limbs of 32 bits. Limbs are incremented independently,
 // without carry, so sums need increments only, in any order, and are exact.
@@ -123,7 +123,7 @@ const BEYOND: Readonly<Record<Beyond, number>> = { 'negative infinity': 0xfd, in
 export interface Contribution {
   /** The group, encoded by the summary's layout. */
   readonly group: Uint8Array;
-  readonly amounts: Amounts;
+  readonly amounts: FigureAmounts;
 }
 
 interface Measure extends MeasuredSchema {
@@ -224,7 +224,7 @@ export class SummaryPlan {
     return (cell && endOf(cell)) ?? 0;
   }
 
-  private amountsOf(entity: object): Amounts {
+  private amountsOf(entity: object): FigureAmounts {
     const amounts = new Map<string, bigint>([[ROWS, 1n]]);
     for (const { path, sum, lead } of this.measures) {
       const value = valueAt(entity, path);
@@ -239,12 +239,12 @@ export class SummaryPlan {
     return amounts;
   }
 
-  rowsIn(amounts: Amounts): bigint {
+  rowsIn(amounts: FigureAmounts): bigint {
     return amounts.get(ROWS) ?? 0n;
   }
 
   /** Undefined: the group is empty. */
-  identityOf(amounts: Amounts): GroupIdentity {
+  identityOf(amounts: FigureAmounts): GroupIdentity {
     const figures = [
       this.rowsIn(amounts),
       ...this.measures.flatMap((one) => Object.values(totalsOf(one, amounts)) as bigint[]),
@@ -253,7 +253,7 @@ export class SummaryPlan {
   }
 
   /** A figure other than least and greatest values. */
-  figureOf({ kind, property }: FigureSchema, amounts: Amounts): unknown {
+  figureOf({ kind, property }: FigureSchema, amounts: FigureAmounts): unknown {
     if (property === undefined) return Number(this.rowsIn(amounts));
     const measure = this.measures.find((one) => one.property === property)!;
     const totals = totalsOf(measure, amounts);
@@ -275,7 +275,7 @@ interface Totals {
   readonly nan: bigint;
 }
 
-function totalsOf({ lead, sum }: Measure, amounts: Amounts): Totals {
+function totalsOf({ lead, sum }: Measure, amounts: FigureAmounts): Totals {
   const at = (kind: number): bigint => amounts.get(lead + String.fromCharCode(kind)) ?? 0n;
   let units = 0n;
   if (sum !== undefined) {
@@ -303,7 +303,10 @@ function beyondOf({ negative, positive, nan }: Totals): number | undefined {
 }
 
 /** The difference between two contributions. Empty: none. */
-export function differenceOf(was: Amounts | undefined, is: Amounts | undefined): Map<string, bigint> {
+export function differenceOf(
+  was: FigureAmounts | undefined,
+  is: FigureAmounts | undefined,
+): Map<string, bigint> {
   const amounts = new Map<string, bigint>(is);
   for (const [qualifier, amount] of was ?? []) {
     const rest = (amounts.get(qualifier) ?? 0n) - amount;

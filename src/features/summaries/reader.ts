@@ -11,7 +11,15 @@ import { decodeEntry, ENTRY_QUALIFIER, INDEX_FAMILY } from '../indexes/entry.js'
 import { type IndexAccess, requireActive } from '../indexes/query/access.js';
 import { SummaryCount } from './embedded.js';
 import { differenceOf, type SummaryPlan } from './plan.js';
-import { type Amounts, amountsOf, countPrefix, groupOf, groupRow, RowKind, readRecord } from './rows.js';
+import {
+  amountsOf,
+  countPrefix,
+  type FigureAmounts,
+  groupOf,
+  groupRow,
+  RowKind,
+  readRecord,
+} from './rows.js';
 
 /** A group with its figures. */
 type SummaryRow = Record<string, unknown>;
@@ -32,7 +40,7 @@ interface CountInUse {
   /** Its number. */
   readonly number: number;
   /** What expired rows still contribute to groups (latin1), where it cannot be subtracted. */
-  readonly left: ReadonlyMap<string, Amounts>;
+  readonly left: ReadonlyMap<string, FigureAmounts>;
 }
 
 const NOTHING: CountInUse['left'] = new Map();

@@ -7,9 +7,9 @@ import { CheckAndMutate, Delete, Get, type Scan, type Table } from '../../table/
 import { encodeClosed, type StoredContribution, scanContributions } from './contributions.js';
 import { type Contribution, isSameContribution, type SummaryPlan } from './plan.js';
 import {
-  type Amounts,
   amountsOf,
   contributionRow,
+  type FigureAmounts,
   groupRow,
   hasContributions,
   parseRecord,
@@ -96,7 +96,7 @@ export class RemoteCount {
   }
 
   /** The amounts of a group in some counts. `group`: as encoded by the summary's layout. */
-  async amounts(group: Uint8Array, generations: readonly number[]): Promise<Amounts[]> {
+  async amounts(group: Uint8Array, generations: readonly number[]): Promise<FigureAmounts[]> {
     const gets = generations.map((generation) => new Get(groupRow(generation, group)).setFilter(AMOUNTS));
     return (await this.table.getAll(gets)).map(amountsOf);
   }

@@ -127,7 +127,7 @@ export function groupOf(row: Uint8Array): Uint8Array {
 }
 
 /** The amounts that rows contribute to a group, by the qualifier (latin1) of their cells. */
-export type Amounts = ReadonlyMap<string, bigint>;
+export type FigureAmounts = ReadonlyMap<string, bigint>;
 
 /** The longest qualifier of an amount. Longer ones are tokens. */
 const LONGEST_QUALIFIER = 2;
@@ -148,13 +148,13 @@ export function amountsOf(result: Result): Map<string, bigint> {
 }
 
 /** The increment that adds amounts to a group. Undefined: nothing to add. */
-export function incrementOf(row: Uint8Array, amounts: Amounts): Increment | undefined {
+export function incrementOf(row: Uint8Array, amounts: FigureAmounts): Increment | undefined {
   const increment = additionTo(row, amounts);
   return increment.columns.length === 0 ? undefined : increment;
 }
 
 /** As {@link incrementOf}, with no columns where there is nothing to add. */
-export function additionTo(row: Uint8Array, amounts: Amounts): Increment {
+export function additionTo(row: Uint8Array, amounts: FigureAmounts): Increment {
   const increment = new Increment(row).setReturnResults(false);
   for (const [qualifier, amount] of amounts) {
     if (amount !== 0n) increment.addColumn(SUMMARY_FAMILY, latin1(qualifier), amount);
@@ -167,7 +167,7 @@ export interface ExpiringContribution {
   /** Milliseconds since 1970; 0: it does not expire. */
   readonly end: number;
   readonly group: Uint8Array;
-  readonly amounts: Amounts;
+  readonly amounts: FigureAmounts;
 }
 
 export function contributionRow(generation: number, id: Uint8Array, row: Uint8Array): Uint8Array {

@@ -21,7 +21,7 @@ import {
   RowMutations,
   type Table,
 } from '../../table/index.js';
-import { type Amounts, additionTo, incrementOf, SUMMARY_FAMILY } from './rows.js';
+import { additionTo, type FigureAmounts, incrementOf, SUMMARY_FAMILY } from './rows.js';
 
 /** The prefix of the columns of tokens. FROZEN. */
 const TOKENS = Uint8Array.of(0xff, 0xff, 0xff);
@@ -35,7 +35,11 @@ const REFUSED = 2n;
 export const AMOUNTS: Filter = filters.columnRange(null, false, TOKENS, false);
 
 /** The increment that adds amounts to a group, and a token that expires when no request with it can still arrive. */
-export function incrementWithToken(row: Uint8Array, amounts: Amounts, token: Uint8Array): RowMutation[] {
+export function incrementWithToken(
+  row: Uint8Array,
+  amounts: FigureAmounts,
+  token: Uint8Array,
+): RowMutation[] {
   const increment = incrementOf(row, amounts);
   const taken = new Put(row).addColumn(SUMMARY_FAMILY, tokenColumn(token), TAKEN).setTtl(FENCE_TTL);
   return increment === undefined ? [taken] : [increment, taken];
@@ -49,7 +53,7 @@ export function refusal(row: Uint8Array, token: Uint8Array): Put {
 }
 
 /** The same increment, on condition that the group does not have the token yet. */
-export function incrementOnce(row: Uint8Array, amounts: Amounts, token: Uint8Array): CheckAndMutate {
+export function incrementOnce(row: Uint8Array, amounts: FigureAmounts, token: Uint8Array): CheckAndMutate {
   const column = tokenColumn(token);
   const increment = additionTo(row, amounts).addColumn(SUMMARY_FAMILY, column, 1n);
   return CheckAndMutate.ifNotExists(SUMMARY_FAMILY, column, increment);

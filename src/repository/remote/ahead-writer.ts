@@ -46,7 +46,7 @@ export interface AheadRow {
 }
 
 /** What follows rows that are written ahead of it. */
-export interface RowFollowing {
+export interface LaterWork {
   /** The table, row and family of its writer records. */
   readonly records: { readonly table: Table; readonly row: Uint8Array; readonly family: string };
   /** Whether the former values of a row are needed. Then only rows that do not exist are written ahead. */
@@ -60,7 +60,7 @@ export interface RowFollowing {
    * Does the work for distinct rows, as they are now. @param settledAfter age in ms from which the work of others is abandoned. @returns
    * whether it is complete; otherwise others are at work on some of them.
    */
-  follow(rows: readonly AheadRow[], settledAfter: number): Promise<boolean>;
+  perform(rows: readonly AheadRow[], settledAfter: number): Promise<boolean>;
   /** Those of these rows for which work is to be done. */
   lacking(rows: readonly Uint8Array[]): Promise<readonly Uint8Array[]>;
   /**
@@ -80,7 +80,7 @@ interface BegunWork {
 interface AheadSource {
   readonly schema: EntitySchema;
   readonly rows: DataRows;
-  readonly following: RowFollowing;
+  readonly work: LaterWork;
   now(): number;
   onFailure(error: RowanError): void;
 }
@@ -113,9 +113,9 @@ export class AheadWriter implements RowsAhead {
   private skipped = 0;
 
   constructor(private readonly source: AheadSource) {
-    const { schema, following, now, onFailure } = source;
+    const { schema, work, now, onFailure } = source;
     this.records = new WriterRecords({
-      ...following.records,
+      ...work.records,
       entity: schema.name,
       now,
       onFailure,
@@ -131,7 +131,7 @@ export class AheadWriter implements RowsAhead {
     const { operation, expects, reads } = change;
     if (this.records.hasEnded || reads !== undefined) return false;
     if (operation !== 'insert' && (operation !== 'put' || expects.length > 0)) return false;
-    if (operation === 'put' && this.skipped > 0 && this.source.following.needsFormer) {
+    if (operation === 'put' && this.skipped > 0 && this.source.work.needsFormer) {
       this.skipped--;
       return false;
     }
@@ -148,7 +148,7 @@ export class AheadWriter implements RowsAhead {
 
   /** Undefined for changes that may do more than to set columns. */
   private plan(change: Change): PlannedRow | undefined {
-    const { schema, rows, following } = this.source;
+    const { schema, rows, work } = this.source;
     const { row, expects, operation } = change;
     const { mutations, seen, outlived, remains } = change.resolve(undefined);
     const isInsert = operation === 'insert';
@@ -157,13 +157,13 @@ export class AheadWriter implements RowsAhead {
     if (!mutations.every(isNow)) return undefined;
     const before = RowImage.of(row, Result.EMPTY);
     const after = before.after(mutations);
-    const count = following.plan({ operation, row, before, after, mutations });
+    const count = work.plan({ operation, row, before, after, mutations });
     if (count === undefined) return undefined;
     const put = rows.shadowPut(row, newToken(), undefined);
     const [first] = mutations as readonly Put[];
     put.setDurability(first!.durability);
     for (const { cells } of mutations as readonly Put[]) put.cells.push(...cells);
-    return { row, put, after, isNew: isInsert || following.needsFormer, count };
+    return { row, put, after, isNew: isInsert || work.needsFormer, count };
   }
 
   async write(
@@ -239,14 +239,14 @@ export class AheadWriter implements RowsAhead {
 
   /** Does the work for rows. Where it fails, their record stays, and leads to them. */
   private async follow(waiting: readonly WaitingRows[]): Promise<void> {
-    const { following, onFailure } = this.source;
+    const { work, onFailure } = this.source;
     // Of a row that was written several times, the last.
     const rows = new Map(waiting.flatMap((one) => one.rows).map((one) => [toLatin1(one.row), one]));
     const all = [...rows.values()];
     try {
       let isComplete = true;
       for (let i = 0; i < all.length; i += TOGETHER) {
-        const isDone = await following.follow(all.slice(i, i + TOGETHER), ABANDONED_AFTER);
+        const isDone = await work.perform(all.slice(i, i + TOGETHER), ABANDONED_AFTER);
         isComplete &&= isDone;
       }
       if (!isComplete) for (const { covered } of waiting) this.records.leave(covered);
@@ -265,11 +265,11 @@ export class AheadWriter implements RowsAhead {
 
   /** Does the work that rows lack which were written since then. @returns the number of rows. */
   private async catchUp(since: number, settledAfter: number): Promise<number> {
-    const { rows, following } = this.source;
+    const { rows, work } = this.source;
     const written = new Scan().addColumn(rows.family, SHADOW_QUALIFIER);
     let found = await this.workOff(rows.table, written, since, settledAfter, (row) => row);
-    const { records } = following;
-    for (const { scan, rowOf } of (await following.begun?.()) ?? [])
+    const { records } = work;
+    for (const { scan, rowOf } of (await work.begun?.()) ?? [])
       found += await this.workOff(records.table, scan, since, settledAfter, rowOf);
     return found;
   }
@@ -282,17 +282,16 @@ export class AheadWriter implements RowsAhead {
     settledAfter: number,
     rowOf: BegunWork['rowOf'],
   ): Promise<number> {
-    const { schema, following } = this.source;
+    const { schema, work } = this.source;
     const scanner = table.scan(scan.setTimeRange(since).setCacheBlocks(false));
     let found = 0;
     try {
       for (;;) {
         const page = await scanner.nextBatch(TOGETHER);
         const own = page.map(({ row }) => rowOf(row)).filter((row) => schema.key.matches(row));
-        const lacking = own.length === 0 ? [] : await following.lacking(own);
+        const lacking = own.length === 0 ? [] : await work.lacking(own);
         const open = lacking.map((row) => ({ row, after: undefined }));
-        while (open.length > 0 && !this.records.hasEnded)
-          if (await following.follow(open, settledAfter)) break;
+        while (open.length > 0 && !this.records.hasEnded) if (await work.perform(open, settledAfter)) break;
         found += lacking.length;
         if (page.length < TOGETHER) return found;
       }

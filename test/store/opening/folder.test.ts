@@ -4,8 +4,8 @@ import { mkdirSync, readdirSync, renameSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { openEmbedded } from '../../../src/store/engine.js';
-import { openReadOnly } from '../../../src/store/follow/read-only-store.js';
 import { NodeFileSystem } from '../../../src/store/fs/index.js';
+import { openReadOnly } from '../../../src/store/read-only/read-only-store.js';
 import { scaled } from '../../proof/scale.js';
 import { contents, createTable, put, withFolder } from '../engine/support.js';
 

@@ -19,7 +19,7 @@ import {
   tableDescriptor,
 } from '../../../src/table/index.js';
 import { fromMiddle } from '../../proof/scale.js';
-import { change } from '../follow/random-store.js';
+import { change } from '../read-only/random-store.js';
 
 const ALL: readonly ScannedRange[] = [{ start: new Uint8Array(0), stop: new Uint8Array(0) }];
 

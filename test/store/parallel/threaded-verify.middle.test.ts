@@ -6,11 +6,11 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { type EmbeddedEngine, openEmbedded } from '../../../src/store/engine.js';
 import type { StoreEvent } from '../../../src/store/events.js';
-import { openReadOnly } from '../../../src/store/follow/read-only-store.js';
 import type { EmbeddedOptions } from '../../../src/store/options.js';
+import { openReadOnly } from '../../../src/store/read-only/read-only-store.js';
 import { Put, tableDescriptor } from '../../../src/table/index.js';
 import { fromMiddle } from '../../proof/scale.js';
-import { change } from '../follow/random-store.js';
+import { change } from '../read-only/random-store.js';
 
 async function withStore(
   options: EmbeddedOptions,

@@ -6,8 +6,8 @@ import { expect, test } from 'vitest';
 import type { RowanError } from '../../../src/errors.js';
 import type { EmbeddedAdmin } from '../../../src/store/embedded-admin.js';
 import { coreOf, openEmbedded } from '../../../src/store/engine.js';
-import { openReadOnly } from '../../../src/store/follow/read-only-store.js';
 import { type FileHandle, NodeFileSystem } from '../../../src/store/fs/index.js';
+import { openReadOnly } from '../../../src/store/read-only/read-only-store.js';
 import {
   Append,
   CheckAndMutate,

@@ -14,7 +14,7 @@ import {
   type TableChange,
   type WriteObserver,
 } from '../../../table/index.js';
-import type { RowFollower } from '../../feature.js';
+import type { RowUpkeep } from '../../feature.js';
 import type { RowEffects } from './row-effects.js';
 import { RowMapping } from './row-mapping.js';
 
@@ -43,7 +43,7 @@ export class Mirror {
     /** Maintains the data that features store about an entity's rows. Undefined: there is none. */
     readonly effectsOf: (schema: EntitySchema) => RowEffects | undefined,
     /** Maintains the data that features store about an entity's rows. */
-    readonly followersOf: (schema: EntitySchema) => readonly RowFollower[],
+    readonly upkeepOf: (schema: EntitySchema) => readonly RowUpkeep[],
   ) {
     this.forward = new RowMapping(from, to);
     this.backward = new RowMapping(to, from);

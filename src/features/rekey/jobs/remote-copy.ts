@@ -102,7 +102,7 @@ export async function writeCopies(
   if (others.length > 0) for (const outcome of await into.batch(others)) if (!outcome.ok) throw outcome.error;
   const stored = rows.filter(({ cells }) => cells.length > 0);
   const copies = stored.map(({ row }) => forward.rowOf(row)!);
-  for (const follower of mirror.followersOf(to)) await follower.settle(copies, signal);
+  for (const upkeep of mirror.upkeepOf(to)) await upkeep.settle(copies, signal);
 }
 
 /** Every cell of one row, deletes and traces of them included. Empty when none is left. */

@@ -2,7 +2,7 @@ import { applyReadSet, type ReadSet, readColumns } from '../../../query/projecti
 import { RowImage } from '../../../repository/index.js';
 import type { EntitySchema } from '../../../schema/types.js';
 import { type Durability, Get, Result, type RowRead, type TableChange } from '../../../table/index.js';
-import type { RowFollower } from '../../feature.js';
+import type { RowUpkeep } from '../../feature.js';
 import { IndexMaintainer } from '../../indexes/embedded.js';
 import type { EntityIndexes } from '../../indexes/entity-indexes.js';
 
@@ -18,13 +18,13 @@ export class RowEffects {
   constructor(
     schema: EntitySchema,
     indexes: EntityIndexes | undefined,
-    private readonly followers: readonly RowFollower[],
+    private readonly upkeep: readonly RowUpkeep[],
     now: () => number,
   ) {
     this.maintainer = indexes && new IndexMaintainer(indexes, now);
     // Features may depend on any column.
     this.columns =
-      followers.length > 0 || indexes === undefined
+      upkeep.length > 0 || indexes === undefined
         ? undefined
         : readColumns(schema, [], indexes.columns, undefined);
     this.table = schema.table.descriptor.name;
@@ -59,8 +59,8 @@ export class RowEffects {
   ): TableChange[] {
     const step = { read };
     const effects = [...(this.maintainer?.effectsBelow(row, before, after, durability, step) ?? [])];
-    for (const follower of this.followers) {
-      for (const effect of follower.effects(row, before, after, step)) {
+    for (const upkeep of this.upkeep) {
+      for (const effect of upkeep.effects(row, before, after, step)) {
         effect.mutation.setDurability(durability);
         effects.push(effect);
       }
