@@ -132,12 +132,11 @@ function cutPoints(property: string, { lower, upper }: Extract<PartCondition, { 
 function fullScanError(spec: QuerySpec, unused: readonly OtherPath[]): QueryError {
   const { schema } = spec;
   const why = unused.map(({ name, why }) => `${name} ${why}`).join('; ');
-  const first = schema.key.parts[0]?.name ?? '?';
   const where = spec.where.map((one) => describeCondition(one)).join(' and ');
   const index = indexToDeclare(schema, spec.where);
   return new QueryError(
     `find on ${schema.name} would read the whole table "${schema.table.descriptor.name}"` +
-      `${where === '' ? '' : ` to find ${where}`}. Give at least the leading key part "${first}"` +
+      `${where === '' ? '' : ` to find ${where}`}. ${whatToGive(spec)}` +
       `${index === undefined ? '' : `, declare an index, static readonly indexes = { ${index} }${why === '' ? '' : ` (${why})`}`}, or allow it with { fullScan: true }.`,
     {
       code: 'ERR_FULL_SCAN',
@@ -148,6 +147,18 @@ function fullScanError(spec: QuerySpec, unused: readonly OtherPath[]): QueryErro
       },
     },
   );
+}
+
+/** The parts of the key that would limit a query of the whole table. */
+function whatToGive({ schema, key }: QuerySpec): string {
+  const [first, ...rest] = schema.key.parts;
+  const given = first && key[first.name];
+  if (given === undefined || first?.recoverable !== false) {
+    return `Give at least the leading key part "${first?.name ?? '?'}"`;
+  }
+  const digested = rest.slice(0, rest.findIndex(({ recoverable }) => recoverable) >>> 0);
+  const names = [first, ...digested].map(({ name }) => `"${name}"`);
+  return `Give each of ${names.join(', ')}: the key begins with one digest of them`;
 }
 
 /** The declaration of an index that would serve the query. Undefined where no index can serve its conditions. */

@@ -1,4 +1,7 @@
 import { describe, expect, test } from 'vitest';
+import { defineEntity, defineTable } from '../../decorators/index.js';
+import { text } from '../../src/codec/index.js';
+import { hash, part, uint32 } from '../../src/key/index.js';
 import { compileSchema } from '../../src/mapper/index.js';
 import { EntityReader } from '../../src/repository/index.js';
 import { Customer, Event, Order } from './entities.js';
@@ -144,6 +147,29 @@ describe('what cannot be planned', () => {
       kind: 'full',
       warnings: [{ code: 'FULL_SCAN' }, { code: 'LOCAL_FILTER' }],
     });
+  });
+
+  test('of a key that begins with a digest it says what the digest is of', () => {
+    const Flight = defineEntity({
+      name: 'Flight',
+      table: defineTable({ name: 'flights', families: { d: {} } }),
+      key: [hash(['from', 'to', 'day']), part('no', uint32)],
+      columns: (c) => ({
+        from: c.column('d:f', text),
+        to: c.column('d:t', text),
+        day: c.column('d:d', text),
+      }),
+    });
+    const flights = new EntityReader<typeof Flight>(
+      compileSchema([Flight]).entity(Flight),
+      nowhere,
+      undefined,
+    );
+    const spec = (key: object) => () => flights.find(key as never).explain();
+    expect(spec({ from: 'CTU' })).toThrow(
+      'Give each of "from", "to", "day": the key begins with one digest of them, or allow it',
+    );
+    expect(spec({})).toThrow('Give at least the leading key part "from"');
   });
 
   test('between of a key part is its range', () => {
