@@ -190,7 +190,8 @@ export async function databaseAt(
   } catch (error) {
     if (readOnly === undefined || !isReadable(error)) throw error;
   }
-  const db = await open({ ...store, readOnly: true });
-  readOnly.tell(describeMoment(db.engine.moment));
+  const { refreshEvery } = readOnly;
+  const db = await open({ ...store, readOnly: true, ...(refreshEvery !== undefined && { refreshEvery }) });
+  readOnly.tell(describeMoment(db.engine.moment, refreshEvery !== undefined));
   return db;
 }

@@ -5,8 +5,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { expect, onTestFinished, test } from 'vitest';
+import { runCli } from '../../src/cli/program.js';
 import { openEmbedded } from '../../src/store/engine.js';
 import { Put, tableDescriptor } from '../../src/table/index.js';
+import { ask, enter } from '../studio/client.js';
 import { run } from './run.js';
 
 test('commands that read use a store in use, say at which moment, and write nothing', async () => {
@@ -48,6 +50,54 @@ test('commands that read use a store in use, say at which moment, and write noth
     err: expect.stringContaining(`is in use by process ${process.pid} on `),
   });
   expect(readdirSync(db)).toEqual(names);
+});
+
+test('the studio shows a store that another process writes, unless it is to write itself', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'rowan-in-use-'));
+  onTestFinished(() => rmSync(folder, { recursive: true }));
+  const db = join(folder, 'db');
+  const module = fileURLToPath(new URL('../../build/test/cli/fixtures/entities.js', import.meta.url));
+  await (await openEmbedded(db)).close();
+  expect((await run('schema', 'apply', module, db)).code).toBe(0);
+  await using writer = await openEmbedded(db, { background: 'inline', automatic: false });
+  await writer
+    .table('notes')
+    .put(new Put('r1').addColumn('n', '_', Uint8Array.of(1)).addColumn('n', 't', 'seen'));
+  for (const entities of [[module], []]) {
+    let told = '';
+    let tell: (address: string) => void = () => undefined;
+    const address = new Promise<string>((resolve) => {
+      tell = resolve;
+    });
+    const ended = runCli(['studio', db, ...entities], {
+      write: (line) => tell(/open (\S+)/.exec(line)?.[1] ?? line),
+      writeError: (line) => {
+        told += line;
+      },
+    });
+    const url = await Promise.race([address, ended.then((code) => `ended with ${code}: ${told}`)]);
+    expect(url).toMatch(/^http:/);
+    expect(told).toMatch(new RegExp(`^In use by process ${process.pid}; read only, followed from `));
+    const studio = { url, port: Number(new URL(url).port) };
+    const cookie = await enter(studio);
+    for (const route of [
+      'catalog',
+      'health',
+      'sizes',
+      'counters',
+      'regions?table=notes',
+      'table?table=notes',
+      'schema',
+    ]) {
+      const { status, text } = await ask(studio, `/api/${route}`, { cookie });
+      expect(`${route} ${status === 200 ? '' : text}`).toBe(`${route} `);
+      if (route.startsWith('table')) expect(text).toContain('"printed":"r1"');
+    }
+    process.emit('SIGTERM', 'SIGTERM');
+    expect([await ended, told.split('\n').length]).toEqual([0, 2]);
+  }
+  const refused = await run('studio', db, module, '--write');
+  expect(refused).toMatchObject({ code: 1, err: expect.stringContaining('needs it for itself') });
 });
 
 test('commands that read use a store that they may not write', async () => {

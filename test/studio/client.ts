@@ -11,7 +11,7 @@ export interface Answer {
 
 /** A request with any headers: `fetch` lets nobody choose the Host. */
 export function ask(
-  { port }: Studio,
+  { port }: Pick<Studio, 'port'>,
   path: string,
   headers: Record<string, string> = {},
   method = 'GET',
@@ -41,7 +41,7 @@ export function ask(
 }
 
 /** Enters by the first address; the cookie. */
-export async function enter(studio: Studio): Promise<string> {
+export async function enter(studio: Pick<Studio, 'port' | 'url'>): Promise<string> {
   const { pathname, search } = new URL(studio.url);
   const { headers } = await ask(studio, pathname + search);
   return headers['set-cookie']![0]!.split(';')[0]!;

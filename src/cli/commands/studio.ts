@@ -36,6 +36,9 @@ export function addStudioCommand(program: Command, context: CliContext): void {
     );
 }
 
+/** Milliseconds between two refreshes of a store that another process writes. */
+const REFRESH = 1000;
+
 function portOf(text: string): number {
   const port = Number(text);
   if (Number.isInteger(port) && port >= 0 && port <= 65535) return port;
@@ -49,6 +52,7 @@ async function run(
   context: CliContext,
 ): Promise<void> {
   const signal = signalled();
+  const how = write ? {} : { readOnly: { refreshEvery: REFRESH, tell: context.writeError } };
   const show = async (db: Database): Promise<void> => {
     const { startStudio } = await import('../../studio/server/server.js');
     const studio = await startStudio(db, { port, place, write, ...(queries !== undefined && { queries }) });
@@ -63,10 +67,10 @@ async function run(
   try {
     if (module !== undefined) {
       // The studio shows existing tables and creates none.
-      await withDatabase(place, await loadSchema(module), { tables: 'verify' }, show);
+      await withDatabase(place, await loadSchema(module), { tables: 'verify', ...how }, show);
       return;
     }
-    const db = new Database(compileSchema([]), await openEngine(place), 'ignore');
+    const db = new Database(compileSchema([]), await openEngine(place, how), 'ignore');
     try {
       await db.ready();
       await show(db);
