@@ -473,7 +473,7 @@ export class EntityReader<C extends KeyedClass> {
     if (index !== undefined) return index;
     const names = known.map((one) => one.index.name).join(', ');
     throw new QueryError(
-      `${schema.name} has no index ${describe(name)}. ${names === '' ? 'It has none: declare one with @Index' : `It has ${names}`}.`,
+      `${schema.name} has no index ${describe(name)}. ${names === '' ? 'It has none: declare one, static readonly indexes = { name: index(…) }' : `It has ${names}`}.`,
       { details: { entity: schema.name, index: name } },
     );
   }

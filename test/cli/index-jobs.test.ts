@@ -133,7 +133,10 @@ test('what cannot be done is said', async () => {
     [['list', MODULE, join(folder, 'nope')], /There is no store/],
     [['build', MODULE, join(folder, 'nope')], /There is no store/],
     [['verify', MODULE, store], /The table "shop:things_idx" does not exist/],
-    [['verify', PLAIN, store], /The module has no index\. Declare one/],
+    [
+      ['verify', PLAIN, store],
+      /The module has no index\. Declare one: static readonly indexes = \{ name: index/,
+    ],
     [['build', MODULE, store, 'Thong'], /no entity "Thong"/],
     [['build', MODULE, store, 'Thing', 'none'], /Thing has no index "none"\. It has bySize, byColor\./],
     [['verify', MODULE, store, '--sample', '0%'], /--sample takes a share/],

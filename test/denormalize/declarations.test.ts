@@ -142,5 +142,7 @@ test('an entity that copies cannot be added behind its source, nor be written to
   await expect(db.add(Line)).rejects.toThrow('pass both to open()');
   await using all = await openMemory({ entities: [Location, Region, Line, Visit] });
   await expect(all.repositoryIn(Location, 'elsewhere')).rejects.toMatchObject({ code: 'ERR_UNSUPPORTED' });
-  expect(() => all.denormalized(Location)).toThrow('has no copies');
+  expect(() => all.denormalized(Location)).toThrow(
+    'has no copies. Declare them: static readonly copies = { name: copy(…) }.',
+  );
 });

@@ -21,7 +21,9 @@ export function addDenormalizedCommands(program: Command, context: CliContext): 
       description,
       chosen: ({ copies }) => copies.length > 0,
       none: (entity) =>
-        new InvalidArgumentError(`${entity ?? 'The module'} has no copies. Declare them with @Denormalized.`),
+        new InvalidArgumentError(
+          `${entity ?? 'The module'} has no copies. Declare them: static readonly copies = { name: copy(…) }.`,
+        ),
       work: async (db, entity, run) => {
         const copies = db.denormalized(entity.target as KeyedClass);
         await copies.drain();

@@ -166,9 +166,12 @@ export class CopiesFeature implements Feature, Outbox {
   handle(schema: EntitySchema): CopyHandle {
     const plans = this.plansOf(schema);
     if (plans.length === 0) {
-      throw new QueryError(`${schema.name} has no copies. Declare them with @Denormalized.`, {
-        details: { entity: schema.name },
-      });
+      throw new QueryError(
+        `${schema.name} has no copies. Declare them: static readonly copies = { name: copy(…) }.`,
+        {
+          details: { entity: schema.name },
+        },
+      );
     }
     const names = new Set(schema.copies.flatMap(({ index }) => index ?? []));
     const { engine, driver, isRemote, outbox, reading } = this.context;

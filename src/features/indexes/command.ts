@@ -198,7 +198,7 @@ function choose(schema: Schema, entity: string | undefined, name: string | undef
   if (chosen.length > 0) return chosen;
   const known = all.map(({ index }) => index.name).join(', ');
   throw new InvalidArgumentError(
-    `${entity ?? 'The module'} has no ${name === undefined ? 'index' : `index "${name}"`}.${known === '' ? ' Declare one with @Index.' : ` It has ${known}.`}`,
+    `${entity ?? 'The module'} has no ${name === undefined ? 'index' : `index "${name}"`}.${known === '' ? ' Declare one: static readonly indexes = { name: index(…) }.' : ` It has ${known}.`}`,
   );
 }
 

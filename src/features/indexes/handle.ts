@@ -377,7 +377,7 @@ export class IndexesFeature implements Feature {
     const access = this.paths(schema);
     if (access !== undefined) return new IndexHandle(this.engine, this, access, name);
     throw new QueryError(
-      `${schema.name} has no index ${describe(name)}. It has none: declare one with @Index.`,
+      `${schema.name} has no index ${describe(name)}. It has none: declare one, static readonly indexes = { name: index(…) }.`,
       {
         details: { entity: schema.name, index: name },
       },

@@ -23,7 +23,9 @@ export function addSummaryCommands(program: Command, context: CliContext): void 
       description,
       chosen: ({ summaries }) => summaries.length > 0,
       none: (entity) =>
-        new InvalidArgumentError(`${entity ?? 'The module'} has no summaries. Declare them with @Summary.`),
+        new InvalidArgumentError(
+          `${entity ?? 'The module'} has no summaries. Declare one: static readonly summaries = { name: summary(…) }.`,
+        ),
       work: async (db, entity, run) => {
         const counts: Record<string, number> = {};
         let well = true;

@@ -456,7 +456,7 @@ export class SummariesFeature implements Feature {
     if (plan === undefined) {
       const known = plans.map(({ summary }) => summary.name).join(', ');
       throw new QueryError(
-        `${schema.name} has no summary ${describe(name)}. ${known === '' ? 'Declare one with @Summary.' : `It has ${known}.`}`,
+        `${schema.name} has no summary ${describe(name)}. ${known === '' ? 'Declare one: static readonly summaries = { name: summary(…) }.' : `It has ${known}.`}`,
         { details: { entity: schema.name, summary: name } },
       );
     }

@@ -83,7 +83,10 @@ export async function* indexCheck(
   if (db.engine.capabilities.readOnly === true)
     throw new UnsupportedError('A store that is only read keeps no checkpoints of a check.');
   const handle = db.index?.(schema.target as KeyedClass, String(index) as never);
-  if (handle === undefined) throw new QueryError(`${schema.name} has no index: declare one with @Index.`);
+  if (handle === undefined)
+    throw new QueryError(
+      `${schema.name} has no index. Declare one: static readonly indexes = { name: index(…) }.`,
+    );
   const told: IndexProgress[] = [];
   let wake: () => void = () => undefined;
   const tell = (progress: IndexProgress): void => {
