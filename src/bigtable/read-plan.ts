@@ -203,6 +203,9 @@ function refuse(query: Get | Scan): void {
   if (query.authorizations !== undefined) {
     throw new UnsupportedError('Bigtable has no visibility labels. Leave out setAuthorizations.');
   }
+  if (!isGet(query) && query.writtenAfter !== undefined) {
+    throw new UnsupportedError('Bigtable does not number commits. Leave out setWrittenAfter.');
+  }
 }
 
 /** Whether both cells are versions of the same column of one row. */

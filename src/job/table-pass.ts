@@ -11,6 +11,8 @@ export interface CellSelection {
   readonly families?: readonly string[];
   /** Timestamps in [from, to), in milliseconds. */
   readonly timeRange?: { readonly from: number; readonly to: number };
+  /** Of raw reads on the embedded engine: also the cells that commits after this one wrote, outside of the time range. */
+  readonly writtenAfter?: number;
   /** Newest versions of each column; default: all that are kept. */
   readonly versions?: number;
   /** Whether to read puts and delete markers as stored, nothing hidden. The default depends on the tool. */
@@ -67,19 +69,21 @@ export function toolRun(run: JobRunOptions | undefined): JobRunOptions {
 }
 
 export function scanOf(selection: CellSelection, raw: boolean): Scan {
-  const { families, timeRange, versions } = selection;
+  const { families, timeRange, writtenAfter, versions } = selection;
   const scan = new Scan().setCacheBlocks(false).setRaw(selection.raw ?? raw);
   for (const family of families ?? []) scan.addFamily(family);
   if (timeRange !== undefined) scan.setTimeRange(timeRange.from, timeRange.to);
+  scan.setWrittenAfter(writtenAfter);
   if (versions === undefined) scan.readAllVersions();
   else scan.readVersions(versions);
   return scan;
 }
 
 /** Describes what is read, for signatures. */
-function describeSelection({ families, timeRange, versions, raw, range }: CellSelection): string {
+function describeSelection(selection: CellSelection): string {
+  const { families, timeRange, writtenAfter, versions, raw, range } = selection;
   const rows = range && [Buffer.from(range.start).toString('hex'), Buffer.from(range.stop).toString('hex')];
-  return JSON.stringify({ families, timeRange, versions, raw, rows });
+  return JSON.stringify({ families, timeRange, writtenAfter, versions, raw, rows });
 }
 
 function rangesOf({ range }: CellSelection): readonly RowRange[] {

@@ -98,6 +98,7 @@ export {
   splitKeys,
   type Table,
   type TableChange,
+  type TableChanges,
   type TableDescriptor,
   type TableOptions,
   type TableTransaction,

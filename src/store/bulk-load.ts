@@ -17,7 +17,7 @@ import type { WrittenFile } from './file/footer.js';
 import { SortedFileWriter } from './file/sorted-file-writer.js';
 import { fileEntry } from './file/store-file.js';
 import type { CompleteFile } from './ledger/file-ledger.js';
-import type { Edit } from './manifest/index.js';
+import { type Edit, mergedHistory } from './manifest/index.js';
 import { type FamilyStore, type Region, regionOf } from './region/region.js';
 import type { StoreCore } from './store-core.js';
 import type { TableState } from './table-state.js';
@@ -47,6 +47,7 @@ export class BulkLoad implements Interruptible {
   private readonly cursor = new LoadedCellCursor();
   private region: Region | undefined;
   private cells = 0;
+  private deletesVersions = false;
   private interrupted: ((error: ClosedError) => void) | undefined;
 
   constructor(
@@ -127,6 +128,8 @@ export class BulkLoad implements Interruptible {
       open = this.open(this.region!.byFamily.get(cell.family)!);
       this.writers.set(cell.family, open);
     }
+    if (cell.type === CellType.Delete || cell.type === CellType.DeleteFamilyVersion)
+      this.deletesVersions = true;
     this.cursor.load(cell);
     open.writer.append(this.cursor);
     this.cells++;
@@ -171,18 +174,22 @@ export class BulkLoad implements Interruptible {
 
   /** Runs while no write is in progress: writes before it have not seen the load, and writes after it see all of it. */
   private async commit(): Promise<void> {
+    const { state } = this;
     const { commits, journal, ledger } = this.core;
     await commits.awaitDecided();
     const load = commits.beginLoad();
     let visible: Promise<void> | undefined;
     try {
       const { files, edits, places } = this.publication(load.seq);
+      const history = { versionDeletes: this.deletesVersions ? load.seq : 0 };
+      if (this.deletesVersions) edits.push({ type: 'tableAlter', id: state.id, history });
       await ledger.publishFiles({
         files,
         edits,
         adopt: (opened) => {
           journal.checkWritable();
           for (const { store, file } of places) store.replaceFiles([], [opened[file]!]);
+          state.history = mergedHistory(state.history, history);
           visible = commits.commitLoad(load);
         },
       });
@@ -196,7 +203,7 @@ export class BulkLoad implements Interruptible {
   /** The MANIFEST edits of the load, and the files that each family receives. */
   private publication(seq: number): {
     readonly files: readonly CompleteFile[];
-    readonly edits: readonly Edit[];
+    readonly edits: Edit[];
     readonly places: readonly { readonly store: FamilyStore; readonly file: number }[];
   } {
     const edits: Edit[] = [{ type: 'counters', lastLoad: seq }];

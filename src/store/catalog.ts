@@ -177,7 +177,8 @@ export class Catalog extends StoredTables {
     const { manifest } = journal;
     const id = manifest.newId();
     const familyNumbers = new Map(descriptor.families.map(({ name }) => [name, manifest.newId()]));
-    const edits: Edit[] = [{ type: 'tableAdd', id, descriptor, familyNumbers, enabled }];
+    const { history } = source;
+    const edits: Edit[] = [{ type: 'tableAdd', id, descriptor, familyNumbers, enabled, history }];
     const regions = source.regions.map(({ startKey, endKey, byFamily }) => {
       const number = manifest.newId();
       edits.push({ type: 'regionAdd', id: number, table: id, startKey, endKey });
@@ -191,7 +192,8 @@ export class Catalog extends StoredTables {
       return new Region(number, id, startKey, endKey, stores);
     });
     const { maxCellSize } = environment.settings;
-    return { state: new TableState(id, descriptor, familyNumbers, enabled, regions, maxCellSize), edits };
+    const state = new TableState(id, descriptor, familyNumbers, enabled, regions, maxCellSize, history);
+    return { state, edits };
   }
 
   async deleteTable(state: TableState): Promise<void> {

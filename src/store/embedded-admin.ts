@@ -10,6 +10,7 @@ import {
   type NamespaceProperties,
   parseTableName,
   type RegionInfo,
+  type TableChanges,
   type TableDescriptor,
 } from '../table/index.js';
 import { disabledTable, tableExists } from './catalog.js';
@@ -209,6 +210,15 @@ export class EmbeddedAdmin extends ReadAdmin<StoreCore> implements Admin {
 
   async flush(table: string, family?: string): Promise<void> {
     await this.forEachStore(table, family, (place) => this.core.maintenance.flush(place));
+  }
+
+  async changesOf(table: string): Promise<TableChanges> {
+    const state = this.enabledTable(table);
+    const lastCommit = this.core.commits.readPoint;
+    // So that markers in memory are counted. What the flush itself drops is counted, too.
+    await this.flush(table);
+    const { lastLoss, versionDeletes } = state.history;
+    return { lastCommit, lastLoss, lastVersionDelete: versionDeletes };
   }
 
   async compact(table: string, family?: string): Promise<void> {

@@ -31,7 +31,7 @@ export interface EmbeddedOptions {
    * that the clock was wrong once, or is now: `onEvent` receives `clockAhead`, and `rowan store repair --clock` repairs the store.
    */
   readonly maxClockSkew?: number;
-  /** 0 <= random() < 1; default `Math.random`. Used only by the random filter. */
+  /** 0 <= random() < 1; default `Math.random`. Used by the random filter, and in names that must differ. */
   readonly random?: () => number;
   /** Durability of writes to tables whose own durability is `USE_DEFAULT`; default `FSYNC_WAL`. */
   readonly durability?: Exclude<Durability, 'USE_DEFAULT'>;

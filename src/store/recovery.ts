@@ -71,6 +71,7 @@ export function loadTables(
       table.enabled,
       regions,
       maxCellSize,
+      table.history,
     );
   });
 }

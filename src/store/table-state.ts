@@ -10,6 +10,7 @@ import {
   type TableDescriptor,
 } from '../table/index.js';
 import { SerialQueue } from './environment.js';
+import { NO_HISTORY, type TableHistory } from './manifest/edit.js';
 import type { VersionState } from './manifest/index.js';
 import { LARGEST_CELL } from './options.js';
 import type { FamilyStore, Region } from './region/region.js';
@@ -39,6 +40,7 @@ export class TableState {
     public regions: readonly Region[],
     /** Bytes of the largest accepted cell of tables that set none. */
     private readonly usualMaxCellSize: number,
+    public history: TableHistory = NO_HISTORY,
   ) {
     this.descriptor = descriptor;
   }

@@ -23,6 +23,19 @@ export interface RegionInfo {
   readonly memstoreSize: number;
 }
 
+/** What a copy of a table must know that is to be continued with later writes only. */
+export interface TableChanges {
+  /** The last commit that readers see. */
+  readonly lastCommit: number;
+  /**
+   * Another text whenever the table has dropped what the writes since then do not tell: delete markers, or cells that a copy may show
+   * again. Undefined as long as it has not.
+   */
+  readonly lastLoss: string | undefined;
+  /** No commit after this one has deleted single versions: after such deletes a copy may show versions that the table had dropped. */
+  readonly lastVersionDelete: number;
+}
+
 /** The properties of a namespace, by name. */
 export type NamespaceProperties = Readonly<Record<string, string>>;
 
@@ -61,6 +74,8 @@ export interface Admin {
   getRegions(table: string): Promise<RegionInfo[]>;
   /** Writes memstores to files. */
   flush(table: string, family?: string): Promise<void>;
+  /** Of an engine whose cells know their commits: what an incremental copy must know. Flushes the table. */
+  changesOf?(table: string): Promise<TableChanges>;
   /** Merges some files, if the compaction policy selects any. */
   compact(table: string, family?: string): Promise<void>;
   /** Merges all files of every store and drops what is hidden; returns when that is done. */

@@ -255,6 +255,8 @@ export class Scan extends Query {
   reversed = false;
   /** Returns puts and delete markers as they are stored (R47, R48). */
   raw = false;
+  /** Of a raw scan: cells of commits after this one are returned whatever their timestamps, in addition to those of the time range. */
+  writtenAfter: number | undefined;
   /** The most rows; undefined: all. */
   limit: number | undefined;
   /** The most cells in one result; a longer row is returned in several, all but the last `partial`. */
@@ -294,6 +296,20 @@ export class Scan extends Query {
     return this;
   }
 
+  /**
+   * Of a raw scan on the embedded engine: returns also the cells outside of the time range that commits after this one wrote. An empty
+   * time range, `setTimeRange(0, 0)`, leaves these alone. Engines that do not number commits refuse it.
+   */
+  setWrittenAfter(commit: number | undefined): this {
+    if (commit !== undefined && (!Number.isSafeInteger(commit) || commit < 0)) {
+      throw new InvalidArgumentError(
+        `A scan of what was written after a commit takes its number, an integer from 0 on, not ${describe(commit)}.`,
+      );
+    }
+    this.writtenAfter = commit;
+    return this;
+  }
+
   setLimit(limit: number | undefined): this {
     this.limit = limit === undefined ? undefined : checkPositiveInteger(limit, 'The limit of a scan');
     return this;
@@ -324,6 +340,7 @@ export class Scan extends Query {
     copy.includeStopRow = this.includeStopRow;
     copy.reversed = this.reversed;
     copy.raw = this.raw;
+    copy.writtenAfter = this.writtenAfter;
     copy.limit = this.limit;
     copy.batch = this.batch;
     copy.caching = this.caching;

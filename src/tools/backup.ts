@@ -14,9 +14,9 @@ import {
 import { atFile, InvalidArgumentError } from '../errors.js';
 import { TABLES_OF_COMMITS } from '../features/tables.js';
 import { JobStore, jobTableDescriptor } from '../job/job-store.js';
-import { toolJobName } from '../job/table-pass.js';
-import type { JobRunOptions } from '../job/types.js';
-import { canonicalTableName, type Engine, Scan } from '../table/index.js';
+import { type CellSelection, toolJobName } from '../job/table-pass.js';
+import type { Counters, JobRunOptions } from '../job/types.js';
+import { canonicalTableName, type Engine, Scan, type TableChanges } from '../table/index.js';
 import { exportTable } from './export.js';
 import { importTable } from './import.js';
 import { strangerIn } from './manifest.js';
@@ -24,20 +24,22 @@ import { strangerIn } from './manifest.js';
 /** The file that lists the backups of a folder. */
 const BACKUP_FILE = 'backup.json';
 
-/** Incremental backups overlap by this much, so that clock differences between servers lose no cells. */
+/** Incremental backups of clusters overlap by this much, so that clock differences between servers lose no cells. */
 const OVERLAP_MS = 60_000;
 
 export interface BackupEntry {
   /** Also the name of its folder. */
   readonly name: string;
   readonly kind: 'full' | 'incremental';
-  /** The lowest timestamp of its cells, in ms; 0 for a full backup. */
+  /** The lowest timestamp of its cells, in ms, but of those that were written since the commit of the last backup; 0 for a full backup. */
   readonly from: number;
   /** When it started. The next incremental backup continues from here. */
   readonly begun: number;
   readonly tables: readonly string[];
   /** Tables that an incremental backup has in full: cells may have been written or removed at earlier timestamps since the last backup. */
   readonly whole?: readonly string[];
+  /** The last commit that all of its tables have, of an engine that numbers commits. The next incremental backup has every later one. */
+  readonly commit?: number;
   /** By table, a digest that the next backup compares; null while its rows are being rewritten. Missing in backups of earlier releases. */
   readonly layouts?: Readonly<Record<string, string | null>>;
   /** False while it is being written, and if it was interrupted. */
@@ -53,10 +55,10 @@ interface BackupManifest {
 export interface BackupOptions {
   /** Default: every table except Rowan's own job tables. */
   readonly tables?: readonly string[];
-  /** Whether to copy only cells with a timestamp since the last backup of the folder. Default false. */
+  /** Whether to copy only what was written since the last backup of the folder. Default false. */
   readonly incremental?: boolean;
   /**
-   * The engine that cells are read from: with an open checkpoint, all tables are consistent with each other. Default:
+   * The engine that cells are read from: with a checkpoint, opened with `automatic: false`, all tables are consistent with each other. Default:
    * the engine itself, whose tables are read one after the other while they are being written.
    */
   readonly readFrom?: Engine;
@@ -72,11 +74,12 @@ export interface BackupOutcome {
 }
 
 /**
- * Adds a backup to a folder, or finishes an interrupted one. An incremental backup has every cell and delete marker
- * with a timestamp since the previous backup started, minus one minute. It has tables in full that were changed otherwise
- * since: truncated, restored from a snapshot, altered, or with rows whose columns moved, or whose version or keys changed. Two kinds of changes
- * appear only in the next full backup: cells written with an older, explicit timestamp, and deletions whose marker a major compaction has
- * already dropped.
+ * Adds a backup to a folder, or finishes an interrupted one. An incremental backup of an embedded store has every cell and delete marker of
+ * the commits since the previous backup, whatever their timestamps; of a cluster those with a timestamp since the previous backup
+ * started, minus one minute. It has tables in full that such cells do not tell: truncated, restored from a snapshot, altered, with rows whose
+ * columns moved, or whose version or keys changed; on the embedded engine also those that have dropped delete markers, or versions that
+ * a restore would show again. Of a cluster, cells written with an older, explicit timestamp, and deletions whose marker a
+ * major compaction has already dropped, appear only in the next full backup.
  * @throws InvalidArgumentError when there is no full backup to continue from, or the folder has other files; RowanError `ERR_TABLE_NOT_FOUND`.
  */
 export async function backupTables(
@@ -88,22 +91,48 @@ export async function backupTables(
   const before = (await readBackups(folder)) ?? (await requireOwn(folder));
   const unfinished = before.at(-1)?.complete === false ? before.at(-1) : undefined;
   const done = unfinished === undefined ? before : before.slice(0, -1);
-  const entry = unfinished ?? (await nextEntry(source, done, options));
+  const last = done.at(-1);
+  let entry = unfinished ?? (await nextEntry(source, done, options));
   await writeBackups(folder, [...done, entry]);
   let rows = 0;
   let cells = 0;
   for (const table of entry.tables) {
-    const { counters } = await exportTable(source, table, join(folder, entry.name, folderOf(table)), {
-      name: toolJobName('backup', entry.name, table),
-      ...(isWhole(entry, table) ? {} : { timeRange: { from: entry.from, to: Number.MAX_SAFE_INTEGER } }),
-      run: { ...options.run },
-    });
+    const add = async (restart: boolean): Promise<Counters> => {
+      const { counters } = await exportTable(source, table, join(folder, entry.name, folderOf(table)), {
+        name: toolJobName('backup', entry.name, table),
+        ...(isWhole(entry, table) ? {} : newCells(entry, last!)),
+        run: { ...options.run, ...(restart && { restart }) },
+      });
+      return counters;
+    };
+    let counters = await add(false);
+    if (!isWhole(entry, table)) {
+      // What was dropped while the table was read, or since an interrupted backup began, is missing in what was read.
+      const now = await marksOf(source, [table]);
+      if (wholeOf([table], now, last).length > 0) {
+        entry = {
+          ...entry,
+          whole: [...(entry.whole ?? []), table],
+          layouts: { ...entry.layouts, ...now.layouts },
+        };
+        await writeBackups(folder, [...done, entry]);
+        counters = await add(true);
+      }
+    }
     rows += counters['rows'] ?? 0;
     cells += counters['cells'] ?? 0;
   }
   const backup = { ...entry, complete: true };
   await writeBackups(folder, [...done, backup]);
   return { backup, rows, cells };
+}
+
+/** The cells of an incremental backup of a table. */
+function newCells({ from }: BackupEntry, { commit }: BackupEntry): CellSelection {
+  return {
+    timeRange: { from, to: Number.MAX_SAFE_INTEGER },
+    ...(commit === undefined ? {} : { writtenAfter: commit }),
+  };
 }
 
 /** Refuses a folder with other files, such as a store or an export. @returns no backups. */
@@ -132,19 +161,66 @@ async function nextEntry(
     (await source.admin.listTables()).map(({ name }) => name).filter((name) => name !== own);
   for (const table of tables) await source.admin.getDescriptor(table);
   const number = String(done.length + 1).padStart(4, '0');
-  const layouts = await layoutsOf(source, tables);
-  const before = last?.layouts ?? {};
-  const whole = tables.filter((table) => layouts[table] === null || layouts[table] !== before[table]);
+  const marks = await marksOf(source, tables);
+  const whole = wholeOf(tables, marks, last);
   return {
     name: `${number}-${incremental ? 'incremental' : 'full'}`,
     kind: incremental ? 'incremental' : 'full',
-    from: incremental ? Math.max(0, last!.begun - OVERLAP_MS) : 0,
+    from: incremental ? Math.max(0, last!.begun - (marks.commit === undefined ? OVERLAP_MS : 0)) : 0,
     begun,
     tables,
     ...(incremental && whole.length > 0 && { whole }),
-    layouts,
+    ...(marks.commit !== undefined && { commit: marks.commit }),
+    layouts: marks.layouts,
     complete: false,
   };
+}
+
+/** What the next backup compares. */
+interface TableMarks {
+  readonly layouts: Readonly<Record<string, string | null>>;
+  readonly commit: number | undefined;
+  /** By table, the last commit that deleted single versions; missing where the engine does not tell. */
+  readonly versionDeletes: Readonly<Record<string, number>>;
+}
+
+async function marksOf(source: Engine, tables: readonly string[]): Promise<TableMarks> {
+  const changes = new Map<string, TableChanges>();
+  for (const table of tables) {
+    const found = await source.admin.changesOf?.(table);
+    if (found !== undefined) changes.set(table, found);
+  }
+  // A store that is read beside its writer does not tell what it has dropped.
+  const isUnknown = source.commits !== undefined && source.admin.changesOf === undefined;
+  const commits = [...changes.values()].map(({ lastCommit }) => lastCommit);
+  return {
+    layouts: isUnknown
+      ? Object.fromEntries(tables.map((table) => [table, null]))
+      : await layoutsOf(source, tables, changes),
+    commit: commits.length === 0 ? undefined : Math.min(...commits),
+    versionDeletes: Object.fromEntries(
+      [...changes].map(([table, { lastVersionDelete }]) => [table, lastVersionDelete]),
+    ),
+  };
+}
+
+/** The tables that cannot be continued from the last backup with what was written since. */
+function wholeOf(
+  tables: readonly string[],
+  { layouts, commit, versionDeletes }: TableMarks,
+  last: BackupEntry | undefined,
+): string[] {
+  const before = last?.layouts ?? {};
+  // Commits of a store that was restored to an earlier moment have numbers that others had.
+  const isOther =
+    (commit ?? -1) < (last?.commit ?? -1) || (commit !== undefined && last?.commit === undefined);
+  return tables.filter(
+    (table) =>
+      isOther ||
+      layouts[table] === null ||
+      layouts[table] !== before[table] ||
+      (versionDeletes[table] ?? 0) > (last?.commit ?? 0),
+  );
 }
 
 /** The part of a record of a change of keys that matters here. */
@@ -160,9 +236,13 @@ interface KeyChangeRecord {
 /**
  * Digests that differ after everything that changes a table at other timestamps than those of the change: upgrades and moves of
  * columns keep the timestamps of cells, as copies of a change of keys do; a table that is emptied or restored has other regions. Null while rows
- * are being rewritten.
+ * are being rewritten. So does one whose families keep other cells than before, and one that has dropped what a restore would show.
  */
-async function layoutsOf(engine: Engine, tables: readonly string[]): Promise<Record<string, string | null>> {
+async function layoutsOf(
+  engine: Engine,
+  tables: readonly string[],
+  changed: ReadonlyMap<string, TableChanges>,
+): Promise<Record<string, string | null>> {
   const { admin } = engine;
   const control = controlTableDescriptor().name;
   const changes = (await admin.tableExists(control))
@@ -178,7 +258,8 @@ async function layoutsOf(engine: Engine, tables: readonly string[]): Promise<Rec
     );
     const isBeingChanged = own.some(({ state }) => state !== 'done' && state !== 'aborted');
     const [first] = await admin.getRegions(table);
-    const layout = [families.map(({ name }) => name), Object.entries(metadata).sort(), own, first?.name];
+    const { lastLoss } = changed.get(table) ?? {};
+    const layout = [families, Object.entries(metadata).sort(), own, first?.name, lastLoss];
     layouts[table] =
       isBeingChanged || known.some(isBeingRewritten)
         ? null
@@ -359,6 +440,7 @@ function isEntry(entry: BackupEntry): boolean {
     /^\d{4,}-(?:full|incremental)$/.test(entry.name) &&
     Number.isSafeInteger(entry.begun) &&
     Number.isSafeInteger(entry.from) &&
+    (entry.commit === undefined || Number.isSafeInteger(entry.commit)) &&
     Array.isArray(entry.tables) &&
     entry.tables.every((table) => typeof table === 'string') &&
     (entry.whole === undefined || Array.isArray(entry.whole))

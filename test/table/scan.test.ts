@@ -19,6 +19,7 @@ const fields = {
   includeStopRow: fc.boolean(),
   reversed: fc.boolean(),
   raw: fc.boolean(),
+  writtenAfter: fc.nat(9),
   limit: fc.integer({ min: 1, max: 9 }),
   batch: fc.integer({ min: 1, max: 9 }),
   caching: fc.integer({ min: 1, max: 9 }),

@@ -194,7 +194,11 @@ async function atOneMoment<T>(
   const folder = await mkdtemp(`${resolve(place)}-backup-`);
   try {
     await engine.checkpoint(join(folder, 'store'));
-    const source = await openEmbedded(join(folder, 'store'), encryptionFromEnvironment());
+    // Without compactions of its own, which would drop what the store still has.
+    const source = await openEmbedded(join(folder, 'store'), {
+      automatic: false,
+      ...encryptionFromEnvironment(),
+    });
     try {
       return await use(source);
     } finally {

@@ -151,6 +151,9 @@ function checkCheck(check: CheckAndMutate): CheckAndMutate {
  * (`IncompatibleFilterException`): HBase supports neither.
  */
 function checkScan(scan: Scan): Scan {
+  if (scan.writtenAfter !== undefined) {
+    throw new UnsupportedError('HBase does not tell which commit wrote a cell. Leave out setWrittenAfter.');
+  }
   if (scan.raw) {
     for (const [family, columns] of scan.families) {
       if (columns !== null) {

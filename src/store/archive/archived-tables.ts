@@ -70,6 +70,8 @@ export function archivedOf(edits: readonly Edit[], state: VersionState): Edit[] 
         const known = state.tables.get(edit.id);
         if (known === undefined || !isUserTable(known.descriptor.name)) break;
         const { id, descriptor, familyNumbers, enabled } = edit;
+        // A flush or compaction has only added to its history, of which a restored table has one of its own.
+        if (descriptor === undefined && familyNumbers === undefined && enabled === undefined) break;
         wanted.push({
           type: 'tableAdd',
           id,

@@ -4,14 +4,15 @@ import { invariant, type StoreEnvironment } from '../environment.js';
 import type { WrittenFile } from '../file/footer.js';
 import { fileEntry, type StoreFile } from '../file/store-file.js';
 import type { FileLedger } from '../ledger/file-ledger.js';
-import type { Edit, FileEntry } from '../manifest/index.js';
+import { type Edit, type FileEntry, mergedHistory, type TableHistory } from '../manifest/index.js';
 import type { Memstore } from '../memstore/memstore.js';
 import type { Retention, ScannerRegistry } from '../read/scanner-registry.js';
 import type { FamilyStore, Region } from '../region/region.js';
 import type { TableState } from '../table-state.js';
 import type { WriteThrottle } from '../write-throttle.js';
 import { compactionSettingsOf, selectFiles } from './compaction-policy.js';
-import type { JobExecutor, JobInput } from './job.js';
+import type { Drops } from './drop-watch.js';
+import type { JobExecutor, JobInput, JobResult } from './job.js';
 
 /** A family of one region of a table. */
 export interface Place {
@@ -50,7 +51,8 @@ export class FamilyWork {
    * Writes the oldest memstore that is frozen to a file.
    * @returns false where there was nothing to write.
    */
-  async flushOldest({ state, region, store }: Place): Promise<boolean> {
+  async flushOldest(place: Place): Promise<boolean> {
+    const { state, region, store } = place;
     const { environment, ledger, commits, throttle, flushExecutor } = this.parts;
     const memstore = store.version.frozen.at(-1);
     if (!memstore) return false;
@@ -69,7 +71,7 @@ export class FamilyWork {
     environment.emit({ kind: 'flushBegin', bytes: memstore.bytes, ...where });
     const start = environment.now();
     memstore.retain();
-    const written = await flushExecutor
+    const { written, drops } = await flushExecutor
       .run({
         kind: 'flush',
         path: ledger.path(fileNo),
@@ -78,19 +80,20 @@ export class FamilyWork {
         memstore: memstore.share(),
         ...this.retention(),
       })
-      .then(
-        (result) => result.written,
-        (error) => {
-          ledger.discard(fileNo);
-          throw error;
-        },
-      )
+      .catch((error: unknown) => {
+        ledger.discard(fileNo);
+        throw error;
+      })
       .finally(() => memstore.release());
     if (!written) ledger.discard(fileNo);
+    const history = this.historyAfter(place, fileNo, drops);
     await ledger.publishFiles({
       files: written ? [{ written, family: store.descriptor }] : [],
-      edits: flushEdits(region, store, memstore, written),
-      adopt: ([file]) => store.flushed(memstore, file),
+      edits: [...flushEdits(region, store, memstore, written), ...historyEdits(state, history)],
+      adopt: ([file]) => {
+        store.flushed(memstore, file);
+        state.history = mergedHistory(state.history, history);
+      },
     });
     store.bytesFlushed += written?.size ?? 0;
     environment.emit({
@@ -131,11 +134,15 @@ export class FamilyWork {
     const start = environment.now();
     for (const file of files) file.retain();
     try {
-      const written = await this.runCompaction(place, files, fileNo, major);
+      const { written, drops } = await this.runCompaction(place, files, fileNo, major);
+      const history = this.historyAfter(place, fileNo, drops);
       await ledger.publishFiles({
         files: written ? [{ written, family: store.descriptor }] : [],
-        edits: replacementEdits(region, store, files, written),
-        adopt: (added) => store.replaceFiles(files, added),
+        edits: [...replacementEdits(region, store, files, written), ...historyEdits(state, history)],
+        adopt: (added) => {
+          store.replaceFiles(files, added);
+          state.history = mergedHistory(state.history, history);
+        },
       });
       store.bytesCompacted += written?.size ?? 0;
       environment.emit({
@@ -159,9 +166,9 @@ export class FamilyWork {
     files: readonly StoreFile[],
     fileNo: number,
     major: boolean,
-  ): Promise<WrittenFile | undefined> {
+  ): Promise<JobResult> {
     const { environment, ledger, compactionExecutor } = this.parts;
-    const { written } = await compactionExecutor.run({
+    return compactionExecutor.run({
       kind: 'compaction',
       path: ledger.path(fileNo),
       fileNo,
@@ -174,7 +181,21 @@ export class FamilyWork {
       ...this.retention(),
       timeToPurgeDeletes: environment.settings.timeToPurgeDeletes,
     });
-    return written;
+  }
+
+  /**
+   * What a flush or compaction adds to the history of its table. Puts that it has dropped are a loss where single versions are deleted:
+   * the ones that were newer may be those.
+   */
+  private historyAfter({ state, store }: Place, fileNo: number, drops: Drops): TableHistory {
+    const { environment } = this.parts;
+    const versionDeletes = Math.max(state.history.versionDeletes, drops.versionDeletes);
+    const mayReappear =
+      versionDeletes > 0 &&
+      (drops.versionDeletes > 0 || store.version.files.some(({ meta }) => meta.deletes > 0));
+    if (!drops.isLoss && !(drops.hasPuts && mayReappear)) return { versionDeletes };
+    const random = Math.floor(environment.settings.random() * 0x100000000);
+    return { versionDeletes, lastLoss: `${fileNo}-${environment.now()}-${random}` };
   }
 
   /**
@@ -221,6 +242,12 @@ function flushEdits(
   const edits: Edit[] = [{ type: 'flushed', ...at, seq: memstore.maxSeq }];
   if (written) edits.push({ type: 'fileAdd', ...at, file: entryOf(written) });
   return edits;
+}
+
+/** The edit of a table whose history changes. */
+function historyEdits({ id, history }: TableState, { lastLoss, versionDeletes }: TableHistory): Edit[] {
+  if (lastLoss === undefined && versionDeletes === history.versionDeletes) return [];
+  return [{ type: 'tableAlter', id, history: { lastLoss, versionDeletes } }];
 }
 
 function replacementEdits(

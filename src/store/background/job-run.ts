@@ -1,6 +1,6 @@
 import { compareBytes, compareSlices, EMPTY_BYTES } from '../../bytes/index.js';
 import { prepareCodecs } from '../../compression/index.js';
-import type { FamilyDescriptor } from '../../table/index.js';
+import { CellType, type FamilyDescriptor } from '../../table/index.js';
 import { BlockCache, FileHandleCache } from '../cache.js';
 import { CellCursor, SeekKey } from '../cursor.js';
 import { SortedFileReader } from '../file/sorted-file-reader.js';
@@ -15,6 +15,7 @@ import { ColumnBytes, INCLUDE, type Matcher, SEEK_NEXT_COLUMN } from '../match/m
 import { SharedMemstoreCursor } from '../memstore/memstore-cursor.js';
 import { CellMerge } from '../scan/cell-merge.js';
 import { oldestUnexpired } from '../scan/store-read.js';
+import { type Drops, DropWatch } from './drop-watch.js';
 import type { CompactionJob, Job, JobResult } from './job.js';
 
 /** The rows [startKey, endKey) of a file that two regions share since a split; forward only, for compactions. */
@@ -127,11 +128,12 @@ export class JobRun {
   /** Completes the file and syncs it. */
   finish(): JobResult {
     this.release();
+    const { drops } = this.scanner;
     if (this.writer.cells === 0) {
       this.abandon();
-      return { written: undefined };
+      return { written: undefined, drops };
     }
-    return { written: this.writer.finish() };
+    return { written: this.writer.finish(), drops };
   }
 
   /** Closes everything. The caller removes the output file. */
@@ -221,6 +223,7 @@ export class CompactionScanner {
   private rowLength = -1;
   /** The column of which no further cell is kept. */
   private readonly passed = new ColumnBytes();
+  private readonly watch: DropWatch;
 
   /** `cursors` are at the first cells to be merged; the caller closes them. */
   constructor(
@@ -243,23 +246,36 @@ export class CompactionScanner {
     this.matcher = family.newVersionBehavior
       ? new NewVersionCompactionMatcher(rules)
       : new ClassicCompactionMatcher(rules);
+    this.watch = new DropWatch(rules);
     this.merge = new CellMerge(cursors, Number.POSITIVE_INFINITY);
     this.merge.begin();
   }
 
+  /** What it has dropped so far. */
+  get drops(): Drops {
+    return this.watch.drops;
+  }
+
   /** Examines up to `maxCells` cells; false when there are no more. */
   step(maxCells: number): boolean {
-    const { merge, matcher, sink, passed } = this;
+    const { merge, matcher, sink, passed, watch } = this;
     for (let i = 0; i < maxCells; i++) {
       const cell = merge.top;
       if (cell === null) return false;
       if (!this.isInRow(cell)) this.startRow(cell);
       if (!passed.isSet || !passed.isOf(cell)) {
         const code = matcher.match(cell);
-        if (code === INCLUDE) sink.append(cell);
-        // Skipping saves no reads here. In the column of the empty qualifier each cell is examined, because markers of the whole
-        // family may follow.
-        else if (code === SEEK_NEXT_COLUMN && cell.qualifierLength > 0) passed.copyFrom(cell);
+        if (code === INCLUDE) {
+          sink.append(cell);
+          if (cell.ttl !== 0 || cell.type !== CellType.Put) watch.kept(cell);
+        } else {
+          watch.dropped(cell);
+          // Skipping saves no reads here. In the column of the empty qualifier each cell is examined, because markers of the whole
+          // family may follow.
+          if (code === SEEK_NEXT_COLUMN && cell.qualifierLength > 0) passed.copyFrom(cell);
+        }
+      } else {
+        watch.passed(cell);
       }
       merge.next();
     }
@@ -272,6 +288,7 @@ export class CompactionScanner {
     for (let i = 0; i < rowLength; i++) this.row[i] = key[rowOffset + i]!;
     this.rowLength = rowLength;
     this.passed.clear();
+    this.watch.startRow();
     this.matcher.startRow();
   }
 

@@ -4,6 +4,7 @@ import type { SharedKeys } from '../encryption/keys.js';
 import type { WrittenFile } from '../file/footer.js';
 import type { HeldFolder } from '../fs/node-fs.js';
 import type { SharedMemstore } from '../memstore/memstore-cursor.js';
+import type { Drops } from './drop-watch.js';
 
 // — The work that runs beside reads and writes: writing a memstore to a file, and merging files into one.
 
@@ -50,6 +51,7 @@ export type Job = FlushJob | CompactionJob;
 export interface JobResult {
   /** Undefined when no cell was left to write; then the output file is worthless. */
   readonly written: WrittenFile | undefined;
+  readonly drops: Drops;
 }
 
 /** Runs jobs, in the calling thread or in a worker. */

@@ -60,7 +60,9 @@ export class StoreFile {
   /** A cursor, or undefined when nothing in the file can matter for the read (R56-R58). */
   openCursor(hint: ReadHint): CellCursor | undefined {
     const meta = this.meta;
-    if (meta.maxTimestamp < hint.minTimestamp || meta.minTimestamp >= hint.maxTimestamp) return undefined;
+    const isOutside = meta.maxTimestamp < hint.minTimestamp || meta.minTimestamp >= hint.maxTimestamp;
+    if (isOutside && (this.seq ?? meta.maxSeq) <= (hint.writtenAfter ?? Number.MAX_SAFE_INTEGER))
+      return undefined;
     if (hint.row !== null) {
       if (compareBytes(hint.row, meta.firstRow) < 0 || compareBytes(hint.row, meta.lastRow) > 0)
         return undefined;

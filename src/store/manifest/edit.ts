@@ -21,6 +21,25 @@ export interface FileEntry {
   readonly maxSeq: number;
 }
 
+/** What incremental copies of a table must know of its past. */
+export interface TableHistory {
+  /** Another text after each flush or compaction that dropped what a copy of before may show again (`DropWatch`); undefined: none did. */
+  readonly lastLoss?: string | undefined;
+  /** No file has a marker of single versions with a greater sequence number; 0: none was ever in a file. */
+  readonly versionDeletes: number;
+}
+
+/** The history of a table without drops. */
+export const NO_HISTORY: TableHistory = Object.freeze({ versionDeletes: 0 });
+
+/** The history of a table that also has the later one. */
+export function mergedHistory(before: TableHistory, later: TableHistory): TableHistory {
+  return {
+    lastLoss: later.lastLoss ?? before.lastLoss,
+    versionDeletes: Math.max(before.versionDeletes, later.versionDeletes),
+  };
+}
+
 /** A change to the tables, regions and files of a store. Edits that are logged together take effect together. */
 export type Edit =
   | { readonly type: 'namespaceAdd'; readonly name: string }
@@ -38,6 +57,7 @@ export type Edit =
       /** The number of each family. A family that is dropped and created again gets another. */
       readonly familyNumbers: ReadonlyMap<string, number>;
       readonly enabled: boolean;
+      readonly history?: TableHistory | undefined;
     }
   /** Omitted fields stay as they are. The stores of families that are no longer listed are removed, with their files. */
   | {
@@ -46,6 +66,8 @@ export type Edit =
       readonly descriptor?: TableDescriptor | undefined;
       readonly familyNumbers?: ReadonlyMap<string, number> | undefined;
       readonly enabled?: boolean | undefined;
+      /** Is added to the history. */
+      readonly history?: TableHistory | undefined;
     }
   /** Removes the table with its regions and their files. */
   | { readonly type: 'tableDrop'; readonly id: number }
@@ -152,6 +174,7 @@ function fromJson(json: Json): Edit {
         descriptor: descriptor(json['descriptor']),
         familyNumbers: numbers(json['familyNumbers']),
         enabled: json['enabled'] === true,
+        ...historyOf(json),
       };
     case 'tableAlter':
       return {
@@ -160,6 +183,7 @@ function fromJson(json: Json): Edit {
         descriptor: json['descriptor'] === undefined ? undefined : descriptor(json['descriptor']),
         familyNumbers: json['familyNumbers'] === undefined ? undefined : numbers(json['familyNumbers']),
         enabled: json['enabled'] === undefined ? undefined : json['enabled'] === true,
+        ...historyOf(json),
       };
     case 'tableDrop':
     case 'regionRemove':
@@ -229,6 +253,13 @@ function fileEntry(json: Json): FileEntry {
     minSeq: natural(json, 'minSeq'),
     maxSeq: natural(json, 'maxSeq'),
   };
+}
+
+function historyOf({ history }: Json): { readonly history?: TableHistory } {
+  if (history === undefined) return {};
+  const json = history as Json;
+  const lastLoss = json['lastLoss'] === undefined ? {} : { lastLoss: text(json, 'lastLoss') };
+  return { history: { ...lastLoss, versionDeletes: natural(json, 'versionDeletes') } };
 }
 
 function descriptor(json: unknown): TableDescriptor {

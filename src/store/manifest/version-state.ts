@@ -1,12 +1,14 @@
 import { InvalidArgumentError } from '../../errors.js';
 import type { NamespaceProperties, TableDescriptor } from '../../table/index.js';
-import type { Edit, FileEntry } from './edit.js';
+import { type Edit, type FileEntry, mergedHistory, NO_HISTORY, type TableHistory } from './edit.js';
 
 export interface TableEntry {
   readonly id: number;
   readonly descriptor: TableDescriptor;
   readonly familyNumbers: ReadonlyMap<string, number>;
   readonly enabled: boolean;
+  /** Undefined: without drops. */
+  readonly history?: TableHistory | undefined;
 }
 
 /** The files of one family in one region. */
@@ -214,8 +216,8 @@ class NextState {
     const known = this.tables.get(edit.id);
     if (edit.type === 'tableAdd') {
       if (known !== undefined) refuse(`table ${edit.id} exists already`);
-      const { id, descriptor, familyNumbers, enabled } = edit;
-      this.tables.set(id, { id, descriptor, familyNumbers, enabled });
+      const { id, descriptor, familyNumbers, enabled, history } = edit;
+      this.tables.set(id, { id, descriptor, familyNumbers, enabled, ...(history && { history }) });
       this.nextId = Math.max(this.nextId, id + 1, ...[...familyNumbers.values()].map((number) => number + 1));
       return;
     }
@@ -227,11 +229,13 @@ class NextState {
       return;
     }
     const familyNumbers = edit.familyNumbers ?? known.familyNumbers;
+    const history = edit.history && mergedHistory(known.history ?? NO_HISTORY, edit.history);
     this.tables.set(edit.id, {
-      id: edit.id,
+      ...known,
       descriptor: edit.descriptor ?? known.descriptor,
       familyNumbers,
       enabled: edit.enabled ?? known.enabled,
+      ...(history && { history }),
     });
     const kept = new Set(familyNumbers.values());
     this.nextId = Math.max(this.nextId, ...[...kept].map((number) => number + 1));

@@ -83,6 +83,11 @@ abstract class UserMatcher extends Matcher {
     const { timestamp } = cell;
     if (timestamp >= this.maxTimestamp) return SKIP;
     if (timestamp < this.minTimestamp) return this.columns.finishColumn(cell);
+    return this.matchInRange(cell, isMarker);
+  }
+
+  /** The same of a cell whose timestamp is not asked for, or within the range. */
+  protected matchInRange(cell: CellCursor, isMarker: boolean): MatchCode {
     const wanted = this.columns.checkColumn(cell);
     if (wanted !== INCLUDE) return wanted;
     const code = this.columns.checkVersions(cell, isMarker);
@@ -172,12 +177,28 @@ export class NormalMatcher extends UserMatcher {
 
 /** Reads of everything stored, including markers (`RawScanQueryMatcher`, R47). */
 export class RawMatcher extends UserMatcher {
+  constructor(
+    match: UserMatch,
+    /** Cells of later writes are read whatever their timestamps. */
+    private readonly writtenAfter: number | undefined,
+  ) {
+    super(match);
+  }
+
   override match(cell: CellCursor): MatchCode {
     const { columns, filter } = this;
     if (filter?.done) return DONE_SCAN;
     if (columns.isExpiredForGood(cell.timestamp)) return columns.finishColumn(cell);
     if (this.hasExpired(cell)) return SKIP;
-    return this.matchColumn(cell, cell.type !== CellType.Put);
+    const isMarker = cell.type !== CellType.Put;
+    if (this.writtenAfter === undefined) return this.matchColumn(cell, isMarker);
+    if (cell.seq > this.writtenAfter) return this.matchInRange(cell, isMarker);
+    // Older ones of the column may have been written later.
+    return this.isInRange(cell) ? this.matchInRange(cell, isMarker) : SKIP;
+  }
+
+  private isInRange({ timestamp }: CellCursor): boolean {
+    return timestamp >= this.minTimestamp && timestamp < this.maxTimestamp;
   }
 }
 

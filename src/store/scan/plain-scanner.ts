@@ -71,7 +71,8 @@ export class PlainScanner {
 
   /** Undefined when the scan is not of this kind. */
   static open(sources: readonly FamilySource[], scan: Scan, context: ScanContext): PlainScanner | undefined {
-    if (scan.reversed || scan.batch !== undefined || !isPlainQuery(scan)) return undefined;
+    if (scan.reversed || scan.batch !== undefined || scan.writtenAfter !== undefined || !isPlainQuery(scan))
+      return undefined;
     for (let i = 0; i < sources.length; i++) {
       const { descriptor } = sources[i]!;
       if (!(scan.raw ? isStoredFamily(descriptor, scan) : isPlainFamily(descriptor, scan.maxVersions)))

@@ -334,6 +334,11 @@ function position(store: StoreScanner, scan: Scan): void {
 }
 
 function checkScan(scan: Scan, filter: FilterEvaluator | undefined): void {
+  if (scan.writtenAfter !== undefined && !scan.raw) {
+    throw new InvalidArgumentError(
+      'Only a raw scan can read what was written after a commit. Call setRaw(true).',
+    );
+  }
   if (scan.raw) {
     for (const [family, columns] of scan.families) {
       if (columns === null) continue;

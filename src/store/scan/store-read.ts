@@ -31,6 +31,8 @@ export interface ReadHint {
   readonly minTimestamp: number;
   /** Cells with this or a higher timestamp do not matter, except markers that reach below it (R56); LATEST_TIMESTAMP: no bound. */
   readonly maxTimestamp: number;
+  /** Cells with a higher sequence number matter whatever their timestamps; undefined: those of no write. */
+  readonly writtenAfter?: number | undefined;
   readonly cacheBlocks: boolean;
   readonly reversed: boolean;
 }
@@ -68,6 +70,7 @@ interface FamilyQuery {
   readonly oldestUnexpired: number;
   readonly maxVersions: number;
   readonly raw: boolean;
+  readonly writtenAfter: number | undefined;
   readonly now: number;
   readonly filter: FilterEvaluator | undefined;
   readonly reversed: boolean;
@@ -81,7 +84,7 @@ export function oldestUnexpired(descriptor: FamilyDescriptor, now: number): numb
 export function familyQuery(
   descriptor: FamilyDescriptor,
   family: FilterFamily,
-  query: Query,
+  query: Query & { readonly writtenAfter?: number | undefined },
   raw: boolean,
   now: number,
   filter: FilterEvaluator | undefined,
@@ -97,6 +100,7 @@ export function familyQuery(
     oldestUnexpired: raw ? 0 : oldestUnexpired(descriptor, now),
     maxVersions: query.maxVersions,
     raw,
+    writtenAfter: query.writtenAfter,
     now,
     filter,
     reversed,
@@ -124,6 +128,7 @@ export function readHint(
     columns: query.columns,
     minTimestamp: everyTime ? 0 : Math.max(timeRange.min, unexpired),
     maxTimestamp: everyTime ? LATEST_TIMESTAMP : timeRange.max,
+    writtenAfter: query.writtenAfter,
     cacheBlocks: rows.cacheBlocks,
     reversed: rows.reversed,
   };
@@ -140,7 +145,7 @@ export function readMatcher(query: FamilyQuery): Matcher {
     filter,
     versionsAfterFilter: wanted,
   };
-  if (raw) return new RawMatcher(match);
+  if (raw) return new RawMatcher(match, query.writtenAfter);
   const seePastMarkers = descriptor.keepDeletedCells !== 'FALSE';
   if (descriptor.newVersionBehavior) {
     return new NewVersionMatcher(match, descriptor.versions, seePastMarkers, query.reversed);

@@ -1,8 +1,9 @@
+import { randomBytes } from 'node:crypto';
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { beforeEach, expect, test } from 'vitest';
 import type { EmbeddedAdmin } from '../../../src/store/embedded-admin.js';
-import { Delete, type Engine, Put, tableDescriptor } from '../../../src/table/index.js';
+import { Cell, CellType, Delete, type Engine, Get, Put, tableDescriptor } from '../../../src/table/index.js';
 import { backupTables, listBackups, restoreTables } from '../../../src/tools/backup.js';
 import { countRows } from '../../../src/tools/count.js';
 import { verifyTables } from '../../../src/tools/verify.js';
@@ -185,6 +186,125 @@ test('every incremental backup has a table in full while its rows are being upgr
     const { backup } = await backupTables(stage.engine, stage.folder, { incremental: true });
     expect(backup.whole).toEqual(['a']);
   }
+});
+
+test('a deleted row stays deleted though a compaction has dropped its marker since the last backup', async () => {
+  await write('a', 0, 4, 'one');
+  await backupTables(stage.engine, stage.folder);
+  stage.later(3_600_000);
+  await stage.engine.table('a').delete(new Delete('a1'));
+  await stage.engine.admin.majorCompact('a');
+  const { backup } = await backupTables(stage.engine, stage.folder, { incremental: true });
+  expect(backup.whole).toEqual(['a']);
+  stage.later(3_600_000);
+  await write('a', 20, 22, 'two');
+  await stage.engine.admin.majorCompact('a');
+  expect(
+    (await backupTables(stage.engine, stage.folder, { incremental: true })).backup.whole,
+  ).toBeUndefined();
+  await restoreTables(stage.other, stage.folder);
+  expect(await differences(stage.other, 'a')).toBe(0);
+});
+
+test('an incremental backup that was cut off has what was dropped until it is gone on with', async () => {
+  await write('a', 0, 40, 'one');
+  await backupTables(stage.engine, stage.folder, { tables: ['a'] });
+  await write('a', 40, 80, 'two');
+  const options = { incremental: true, tables: ['a'], run: { batchRows: 1, checkpointRows: 1, parallel: 1 } };
+  await expect(
+    backupTables(workerOn(stage.engine, { lives: 12 }).engine, stage.folder, options),
+  ).rejects.toThrow('This worker is dead');
+  for (const row of ['a1', 'z2', 'a41', 'z70']) await stage.engine.table('a').delete(new Delete(row));
+  await stage.engine.admin.majorCompact('a');
+  const { backup } = await backupTables(stage.engine, stage.folder, options);
+  expect(backup).toMatchObject({ name: '0002-incremental', whole: ['a'] });
+  await restoreTables(stage.other, stage.folder);
+  expect(await differences(stage.other, 'a')).toBe(0);
+});
+
+test('cells of old timestamps that were written or loaded since the last backup are in an incremental one, which stays small', async () => {
+  await write('a', 0, 40, 'one');
+  stage.later(1);
+  await backupTables(stage.engine, stage.folder, { tables: ['a'] });
+  stage.later(3_600_000);
+  await stage.engine.table('a').put(new Put('a1').addColumn('f', 'old', 'x', 5));
+  await stage.engine.table('a').delete(new Delete('z2').addFamily('f', stage.engine.now() - 3_000_000));
+  await stage.engine.bulkLoad('a', [
+    new Cell(Buffer.from('b'), 'f', Buffer.from('q'), 7, CellType.Put, Buffer.from('loaded')),
+  ]);
+  await stage.engine.admin.flush('a');
+  const added = await backupTables(stage.engine, stage.folder, { tables: ['a'], incremental: true });
+  expect([added.cells, added.backup.whole]).toEqual([3, undefined]);
+  await restoreTables(stage.other, stage.folder);
+  expect(await differences(stage.other, 'a')).toBe(0);
+});
+
+test('a version that was dropped before the newer one was deleted does not come back', async () => {
+  await stage.engine.admin.modifyTable(tableDescriptor('a', { f: { versions: 1 } }));
+  await write('a', 1, 2, 'old');
+  await backupTables(stage.engine, stage.folder);
+  stage.later(1);
+  await write('a', 1, 2, 'new');
+  await stage.engine.admin.majorCompact('a');
+  await stage.engine.table('a').delete(new Delete('a1').addColumn('f', 'q'));
+  await backupTables(stage.engine, stage.folder, { incremental: true });
+  await restoreTables(stage.other, stage.folder);
+  expect(await differences(stage.other, 'a')).toBe(0);
+});
+
+test('a version that was dropped by a merge that does not see the marker of the newer one does not come back', async () => {
+  const configuration = { 'hbase.hstore.compaction.min': '2', 'hbase.hstore.compaction.max.size': '5000' };
+  const { admin } = stage.engine;
+  await admin.modifyTable(tableDescriptor('a', { f: { versions: 1 } }, { configuration }));
+  const table = stage.engine.table('a');
+  await table.delete(new Delete('a1').addColumn('f', 'q', 2000));
+  await table.put(new Put('a2').addColumn('f', 'q', randomBytes(10_000)));
+  await admin.flush('a');
+  await table.put(new Put('a1').addColumn('f', 'q', 'old', 1000));
+  await backupTables(stage.engine, stage.folder);
+  await table.put(new Put('a1').addColumn('f', 'q', 'new', 2000));
+  await admin.flush('a');
+  await admin.compact('a');
+  expect((await table.get(new Get('a1'))).isEmpty).toBe(true);
+  await backupTables(stage.engine, stage.folder, { incremental: true });
+  await restoreTables(stage.other, stage.folder);
+  expect(await differences(stage.other, 'a')).toBe(0);
+});
+
+test('updates, their compactions and rows that expire leave incremental backups small', async () => {
+  await stage.engine.admin.modifyTable(tableDescriptor('a', { f: { versions: 1 } }));
+  const session = (row: string): Put =>
+    new Put(row).addColumn('f', 'q', `${stage.engine.now()}`).setTtl(600_000);
+  await write('a', 0, 20, 'one');
+  for (let i = 0; i < 5; i++) await stage.engine.table('a').put(session(`s${i}`));
+  stage.later(1);
+  await backupTables(stage.engine, stage.folder);
+  for (let day = 0; day < 3; day++) {
+    stage.later(300_000 + day * 400_000);
+    await write('a', 0, 2, 'more');
+    await stage.engine.table('a').put(session(`s${day}`));
+    await stage.engine.admin.majorCompact('a');
+    stage.later(1);
+    const added = await backupTables(stage.engine, stage.folder, { incremental: true });
+    expect([added.cells, added.backup.whole]).toEqual([3, undefined]);
+  }
+  await restoreTables(stage.other, stage.folder);
+  expect(await differences(stage.other, 'a')).toBe(0);
+});
+
+test('a table is in full after its families keep other cells, and where the store was restored to an earlier commit', async () => {
+  await write('a', 0, 4, 'one');
+  await write('b.c', 0, 4, 'one');
+  await backupTables(stage.engine, stage.folder);
+  await stage.engine.admin.modifyTable(tableDescriptor('a', { f: { versions: 1 } }));
+  const { backup } = await backupTables(stage.engine, stage.folder, { incremental: true });
+  expect(backup.whole).toEqual(['a']);
+  await restoreTables(stage.other, stage.folder, { to: '0001-full' });
+  const continued = await backupTables(stage.other, stage.folder, {
+    incremental: true,
+    tables: ['a', 'b.c'],
+  });
+  expect(continued.backup.whole).toEqual(['a', 'b.c']);
 });
 
 test('nothing is added to nothing, and a list that is none is refused', async () => {

@@ -11,11 +11,14 @@ import { openEmbedded } from '../../../src/store/engine.js';
 import { Put, tableDescriptor } from '../../../src/table/index.js';
 import { withFolder } from '../engine/support.js';
 
+/** The result of a job without output. */
+const DONE: JobResult = { written: undefined, drops: { isLoss: false, hasPuts: false, versionDeletes: 0 } };
+
 class Recorder implements JobExecutor {
   jobs = 0;
   async run(): Promise<JobResult> {
     this.jobs++;
-    return { written: undefined };
+    return DONE;
   }
   async close(): Promise<void> {}
 }
@@ -44,10 +47,7 @@ async function withWorker(
 
 test('jobs run inline when no worker can be started, and one event says so', () =>
   withWorker('throw new Error("no such module");', async (executor, inline, causes) => {
-    expect(await Promise.all([executor.run(job), executor.run(job)])).toEqual([
-      { written: undefined },
-      { written: undefined },
-    ]);
+    expect(await Promise.all([executor.run(job), executor.run(job)])).toEqual([DONE, DONE]);
     await executor.run(job);
     expect(inline.jobs).toBe(3);
     expect(causes).toEqual([expect.objectContaining({ message: expect.stringContaining('no such module') })]);
@@ -59,7 +59,7 @@ test('a worker that is killed at work fails its jobs as ones to be tried again, 
      parentPort.postMessage({ ready: true });
      parentPort.on('message', ({ id, job }) => {
        if (job.dies) process.exit(1);
-       parentPort.postMessage({ id, result: { written: undefined } });
+       parentPort.postMessage({ id, result: ${JSON.stringify(DONE)} });
      });`,
     async (executor, inline, causes) => {
       await executor.run(job);
@@ -67,7 +67,7 @@ test('a worker that is killed at work fails its jobs as ones to be tried again, 
         code: 'ERR_IO',
         retryable: true,
       });
-      expect(await executor.run(job)).toEqual({ written: undefined });
+      expect(await executor.run(job)).toEqual(DONE);
       expect(inline.jobs).toBe(0);
       expect(causes).toEqual([]);
     },
@@ -77,7 +77,7 @@ test('a worker is started by the first job that is not small, and has all jobs f
   withWorker(
     `import { parentPort } from 'node:worker_threads';
      parentPort.postMessage({ ready: true });
-     parentPort.on('message', ({ id }) => parentPort.postMessage({ id, result: { written: undefined } }));`,
+     parentPort.on('message', ({ id }) => parentPort.postMessage({ id, result: ${JSON.stringify(DONE)} }));`,
     async (executor, inline) => {
       const flush = (cells: number) => ({ kind: 'flush', memstore: { refs: { length: cells } } }) as Job;
       const merge = (inputBytes: number) => ({ kind: 'compaction', inputBytes }) as Job;

@@ -27,6 +27,8 @@ const EVERYTHING: readonly Edit[] = [
   { type: 'walClosed', number: 1, ...CLOSED },
   { type: 'walAdd', number: 5 },
   { type: 'counters', nextFile: 50, nextId: 60, lastSeq: 100 },
+  { type: 'tableAlter', id: 1, history: { lastLoss: '7-1000-1', versionDeletes: 20 } },
+  { type: 'tableAlter', id: 1, history: { versionDeletes: 9 } },
 ];
 
 const stateOf = (...edits: readonly Edit[]): VersionState => applyEdits(emptyState(), edits);
@@ -40,6 +42,11 @@ describe('the state of a store', () => {
     expect(stateOf(...decoded)).toEqual(state);
     expect(stateOf(...snapshotEdits(state))).toEqual(state);
     expect(stateOf(...decodeEdits(encodeEdits(snapshotEdits(state)), '/MANIFEST-000001', 0))).toEqual(state);
+  });
+
+  it('has what the history of a table was and became', () => {
+    const table = stateOf(...EVERYTHING).tables.get(1);
+    expect(table!.history).toEqual({ lastLoss: '7-1000-1', versionDeletes: 20 });
   });
 
   it('is never changed', () => {

@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import type { Drops } from '../../../src/store/background/drop-watch.js';
 import { type CompactionOptions, CompactionScanner } from '../../../src/store/background/job-run.js';
 import { type FamilyOptions, familyDescriptor } from '../../../src/table/index.js';
 import { ArrayCursor, cellOf, type RunCell } from './array-cursor.js';
@@ -18,6 +19,35 @@ const cell = (qualifier: string, timestamp: number, type: number, seq: number): 
   seq,
 });
 
+function scannerOf(
+  cells: readonly RunCell[],
+  family: FamilyOptions,
+  options: Partial<CompactionOptions>,
+  runs = 1,
+  kept: string[] = [],
+): CompactionScanner {
+  const cursors = deal(cells, runs, [0, 1, 2, 3]).map((run) => {
+    const cursor = new ArrayCursor(run);
+    cursor.seekToFirst();
+    return cursor;
+  });
+  const sink = {
+    append(cursor: ArrayCursor): void {
+      const { row, qualifier, timestamp, type } = cellOf(cursor);
+      kept.push(`${row}/${qualifier} ${timestamp} ${type}`);
+    },
+  };
+  return new CompactionScanner(cursors, sink as never, {
+    kind: 'minor',
+    family: familyDescriptor('f', family),
+    smallestReadPoint: 1000,
+    now: 1_000_000,
+    earliestPutTimestamp: 0,
+    timeToPurgeDeletes: 0,
+    ...options,
+  });
+}
+
 /** What is kept, as "qualifier timestamp type". */
 function compact(
   cells: readonly RunCell[],
@@ -27,26 +57,7 @@ function compact(
   pace = 1000,
 ): string[] {
   const out: string[] = [];
-  const cursors = deal(cells, runs, [0, 1, 2, 3]).map((run) => {
-    const cursor = new ArrayCursor(run);
-    cursor.seekToFirst();
-    return cursor;
-  });
-  const sink = {
-    append(cursor: ArrayCursor): void {
-      const { row, qualifier, timestamp, type } = cellOf(cursor);
-      out.push(`${row}/${qualifier} ${timestamp} ${type}`);
-    },
-  };
-  const scanner = new CompactionScanner(cursors, sink as never, {
-    kind: 'minor',
-    family: familyDescriptor('f', family),
-    smallestReadPoint: 1000,
-    now: 1_000_000,
-    earliestPutTimestamp: 0,
-    timeToPurgeDeletes: 0,
-    ...options,
-  });
+  const scanner = scannerOf(cells, family, options, runs, out);
   while (scanner.step(pace)) {
     // The work goes on where it stopped.
   }
@@ -142,5 +153,65 @@ describe('what compactions keep', () => {
     expect(compact(newer, family)).toEqual(['r/q 2 8', 'r/q 2 4']);
     expect(compact([...newer, cell('q', 1, P, 1)], family, { kind: 'major' })).toEqual([]);
     expect(compact([cell('q', 2, P, 2), cell('q', 1, P, 1)], family)).toEqual(['r/q 2 4']);
+  });
+});
+
+describe('what is dropped, for copies of before', () => {
+  const expiring = (timestamp: number, ttl: number): RunCell => ({
+    ...cell('q', timestamp, P, timestamp - 999_900),
+    ttl,
+  });
+  const cases: readonly [string, readonly RunCell[], Partial<CompactionOptions>, Drops][] = [
+    ['nothing', [cell('q', 5, P, 5)], {}, { isLoss: false, hasPuts: false, versionDeletes: 0 }],
+    [
+      'a version',
+      [cell('q', 6, P, 6), cell('q', 5, P, 5)],
+      {},
+      { isLoss: false, hasPuts: true, versionDeletes: 0 },
+    ],
+    [
+      'a version that outlives the newer one',
+      [expiring(999_999, 50), cell('q', 5, P, 5)],
+      {},
+      { isLoss: true, hasPuts: true, versionDeletes: 0 },
+    ],
+    [
+      'a version that expires before the newer one',
+      [expiring(999_999, 50), expiring(999_980, 50)],
+      {},
+      { isLoss: false, hasPuts: true, versionDeletes: 0 },
+    ],
+    [
+      'no marker',
+      [cell('q', 6, DC, 6), cell('q', 5, P, 5)],
+      {},
+      { isLoss: false, hasPuts: true, versionDeletes: 0 },
+    ],
+    [
+      'a marker',
+      [cell('q', 6, DC, 6)],
+      { kind: 'major' },
+      { isLoss: true, hasPuts: false, versionDeletes: 0 },
+    ],
+    [
+      'a marker of a version',
+      [cell('q', 6, D, 7)],
+      { kind: 'major' },
+      { isLoss: true, hasPuts: false, versionDeletes: 7 },
+    ],
+  ];
+
+  test.each(cases)('is told: %s', (_what, cells, options, drops) => {
+    const scanner = scannerOf(cells, {}, options);
+    while (scanner.step(1)) {
+      // One cell at a time.
+    }
+    expect(scanner.drops).toEqual(drops);
+  });
+
+  test('what the whole family finds expired is no loss', () => {
+    const scanner = scannerOf([cell('q', 6, DC, 6), cell('q', 5, P, 5)], { ttl: 100 }, { kind: 'major' });
+    scanner.step(10);
+    expect(scanner.drops).toEqual({ isLoss: false, hasPuts: false, versionDeletes: 0 });
   });
 });
