@@ -382,6 +382,8 @@ class Run {
     this.log.push('full');
     this.db = await open({ ...this.options, background: 'inline', maxDiskSize: 1 });
     await this.check(false);
+    // What was there at the last moment is not to be deleted at the same moment.
+    this.clock.advance(20);
     const refused: string[] = [];
     const none = { values: {}, version: undefined, asked: undefined };
     const kind = declared.features.has('softDelete') ? 'purge' : 'delete';
@@ -394,7 +396,10 @@ class Run {
         });
     for (const operation of removals) {
       this.note(operation);
-      const added = { ...drawOperation(settings, declared, model), kind: 'insert' as const, values: {} };
+      const drawn = drawOperation(settings, declared, model);
+      // A text of keys that has no number yet refuses a whole batch, as its number is written before the batch.
+      const key = { ...drawn.key, k0: operation.key.k0 };
+      const added = { ...drawn, key, kind: 'insert' as const, values: {} };
       const one = (asked: Parameters<typeof repositoriesOf>[0]) =>
         perform(operation, declared, repositoriesOf(asked, declared));
       const way = settings.below(3);

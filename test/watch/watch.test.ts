@@ -168,6 +168,33 @@ test('a position is gone on from, after an opening too', async () => {
   await db.close();
 });
 
+test('a write that succeeds while the database closes is told', async () => {
+  const disk = new MemoryFileSystem();
+  let db = await open(disk);
+  const { position } = db.watch(Order);
+  const closing = db.close();
+  let written = 0;
+  const refused = (async () => {
+    for (;;) {
+      await db.repository(Order).put({ shop: 'a', no: `${written}` });
+      written++;
+    }
+  })();
+  await expect(refused).rejects.toMatchObject({ code: 'ERR_CLOSED' });
+  await closing;
+  db = await open(disk);
+  expect(await db.repository(Order).find({ shop: 'a' }).count()).toBe(written);
+  expect(written).toBeGreaterThan(0);
+  await db.repository(Order).put({ shop: 'last', no: '0' });
+  const found: string[] = [];
+  for await (const { changes } of db.watch(Order, {}, { from: position })) {
+    found.push(...changes.map(({ key }) => `${key.shop}/${key.no}`));
+    if (found.at(-1) === 'last/0') break;
+  }
+  expect(found).toEqual([...Array.from({ length: written }, (_, i) => `a/${i}`), 'last/0']);
+  await db.close();
+});
+
 test('a position misses nothing that is written after the clock was set back to before it', async () => {
   const clock = settableClock(36_000_000);
   await using db = await open(undefined, clock);

@@ -188,10 +188,9 @@ export class ChangesFeature implements Feature {
     ];
   }
 
-  /** Ends all feeds: the database closes. */
+  /** Ends all feeds: the database closes. Writes are recorded until the engine refuses them. */
   end(): void {
     for (const feed of [...this.feeds]) feed.cutOff();
-    this.stopRecording?.();
   }
 
   private watched(target: KeyedClass, prefix: unknown): Watched {
