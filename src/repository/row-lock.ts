@@ -36,14 +36,11 @@ class Entry {
  * that has its timestamp, whatever came first (R32).
  */
 export async function nextMillisecond(since = performance.now()): Promise<void> {
-  if (!isOver(since)) await sleep(1);
+  // The tenth allows for clocks of different speed.
+  const isOver = (): boolean => performance.now() - since >= 1.1;
+  if (!isOver()) await sleep(1);
   // A timer counts from the start of its turn of the event loop, so it may fire early. A second one would double the wait.
-  while (!isOver(since)) await turn();
-}
-
-/** The tenth allows for clocks of different speed. */
-function isOver(since: number): boolean {
-  return performance.now() - since >= 1.1;
+  while (!isOver()) await turn();
 }
 
 /** The most attempts of a change whose rows are written, or whose unique values are claimed, by other programs at the same time. */
@@ -189,8 +186,6 @@ export class RowLock {
     entry.isKept = true;
     for (let over = Number.NaN; over !== entry.latest; ) {
       over = entry.latest;
-      // A wait to the tenth of a millisecond takes the processor's time. Only who waits is worth it.
-      while (entry.waiting.length === 0 && !isOver(over)) await sleep(1);
       await nextMillisecond(over);
     }
     entry.isKept = false;

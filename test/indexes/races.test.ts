@@ -5,7 +5,6 @@ import type { Repository } from '../../src/repository/index.js';
 import { MemoryFileSystem } from '../../src/testing/fs/memory-fs.js';
 import { openMemory } from '../../src/testing/index.js';
 import { scaled } from '../proof/scale.js';
-import { openStepless } from '../proof/stepless.js';
 import { Random } from '../query/model/random.js';
 import { Person } from './entities.js';
 
@@ -220,35 +219,4 @@ test('after a loss of power at any operation on a file rows and entries say the 
     }
   }
   expect(crashes).toBeGreaterThan(2);
-});
-
-test('programs that write a row one after another in one millisecond of an HBase server hide nothing of each other', async () => {
-  await using store = await openStepless(Date.now, async () => undefined);
-  const programs = [await store.program(Person), await store.program(Person)];
-  const random = new Random(5);
-  const rows = new Map<string, { email: string; status: string | undefined; total: number | undefined }>();
-  for (let i = 0; i < scaled(150, 1500, 20_000); i++) {
-    const people = programs[i % 2]!.db.repository(Person);
-    const id = `p${random.below(2)}`;
-    const before = rows.get(id);
-    const status = random.pick([...STATUS, undefined]);
-    if (before !== undefined && random.chance(0.3)) {
-      await people.delete({ id });
-      rows.delete(id);
-    } else if (before !== undefined && random.chance(0.4)) {
-      await people.update({ id }, { status: status ?? null });
-      rows.set(id, { ...before, status });
-    } else {
-      const row = { email: `${id}@x`, status, total: random.pick([1, 2, undefined]) };
-      await people.put({ id, ...row, status: status ?? null, total: row.total ?? null });
-      rows.set(id, row);
-    }
-    const kept = rows.get(id);
-    const found = await people.get({ id });
-    expect(found === null, `step ${i}`).toBe(kept === undefined);
-    if (kept !== undefined) expect(found, `step ${i}`).toMatchObject(kept);
-  }
-  await Promise.all(programs.map(({ db }) => db['wiring'].contexts.rest()));
-  for (const name of NAMES)
-    expect(await programs[0]!.db.index(Person, name).verify(), name).toMatchObject(WELL);
 });

@@ -6,13 +6,11 @@
 
 import { equalBytes, toLatin1 } from '../../bytes/index.js';
 import { ABANDONED_AFTER, type DataRows, type RowWork } from '../../repository/remote/row-work.js';
-import { nextMillisecond } from '../../repository/row-lock.js';
 import {
   type BatchAction,
   type BatchOutcome,
   type Cell,
   CheckAndMutate,
-  type Durability,
   Get,
   type OperationOptions,
   type RowMutation,
@@ -34,8 +32,6 @@ export interface Mark extends Suspect {
   readonly change: EntryChange;
   /** The unverified value. */
   readonly value: Uint8Array;
-  /** When it had been written, by `performance.now()`. */
-  writtenAt: number;
 }
 
 /** The entries of a row that is being written. */
@@ -93,17 +89,14 @@ export class EntryMarks {
     const actions = marks.map(([work, mark]) => this.firstStep(work, mark));
     const answers = await this.batch(actions, options);
     const contested = marks.filter(([work], i) => !this.isMarked(work, answers[i]!));
-    const isContested = contested.length > 0;
-    if (isContested) await this.contest(works, contested, options);
-    const writtenAt = performance.now();
-    for (const [, mark] of marks) mark.writtenAt = writtenAt;
-    if (isContested) await this.release(works.filter(({ of }) => of.isPutOff));
+    if (contested.length === 0) return;
+    await this.contest(works, contested, options);
+    await this.release(works.filter(({ of }) => of.isPutOff));
   }
 
   private markOf(work: EntryWork, change: EntryChange): readonly [EntryWork, Mark] {
     const { index, row, before, after } = change;
-    const value = unverifiedValue((after ?? before)!.value, work.of.token);
-    return [work, { index, row, change, value, writtenAt: performance.now() }];
+    return [work, { index, row, change, value: unverifiedValue((after ?? before)!.value, work.of.token) }];
   }
 
   /** The first attempt at a mark. Entries of unique indexes are claimed only if they are as expected. */
@@ -224,24 +217,19 @@ export class EntryMarks {
   }
 
   /** Removes entries that are still as they were marked. @returns their number. */
-  async remove(marks: readonly Mark[], durability: Durability = 'USE_DEFAULT'): Promise<number> {
-    if (marks.length === 0) return 0;
-    // A removal has the timestamp of the mark, and would hide marks of others that are written in the same millisecond (R32).
-    if (!this.isAlone) await nextMillisecond(Math.max(...marks.map(({ writtenAt }) => writtenAt)));
+  async remove(marks: readonly Mark[]): Promise<number> {
     const found = await this.storedEntries(marks, undefined);
     const actions: BatchAction[] = [];
     for (const [i, { row, value }] of marks.entries()) {
       const cell = found[i]?.cell;
-      if (cell !== undefined && equalBytes(cell.value, value))
-        actions.push(this.removal(row, cell, durability));
+      if (cell !== undefined && equalBytes(cell.value, value)) actions.push(this.removal(row, cell));
     }
     await this.batch(actions, undefined);
     return actions.length;
   }
 
   /**
-   * Verifies the new entries of the rows and removes the old ones. A server that dies may forget this: the entries are unverified again, as
-   * after the death of the writer. So its log need not be synced for each of them.
+   * Verifies the new entries of the rows and removes the old ones.
    * @returns the works that lack one of their new entries.
    */
   async settle(works: readonly EntryWork[]): Promise<EntryWork[]> {
@@ -252,15 +240,10 @@ export class EntryMarks {
     );
     const kept = marks.filter(([, { change }]) => change.after !== undefined);
     const gone = marks.filter(([, { change }]) => change.after === undefined);
-    const isRepair = works.some(({ of }) => of.change === undefined);
-    const durability = this.isAlone || isRepair ? 'USE_DEFAULT' : 'ASYNC_WAL';
     const shortened = kept.map(([, mark]) => mark).filter(({ change }) => change.isShortened);
     const marked = await this.storedEntries(shortened, undefined);
     // In parallel: an unverified new entry already leads readers to the row.
-    const removed = this.remove(
-      gone.map(([, mark]) => mark),
-      durability,
-    );
+    const removed = this.remove(gone.map(([, mark]) => mark));
     const verifying = this.batch(
       kept.map(([, mark]) => {
         const { value, change } = mark;
@@ -268,9 +251,7 @@ export class EntryMarks {
         const cell = change.isShortened ? marked[shortened.indexOf(mark)]?.cell : undefined;
         return ifStill(
           value,
-          cell === undefined
-            ? putOf(entry, change.ttl).setDurability(durability)
-            : verified(entry, change.ttl, cell, durability),
+          cell === undefined ? putOf(entry, change.ttl) : verified(entry, change.ttl, cell),
         );
       }),
       undefined,
@@ -342,13 +323,8 @@ export class EntryMarks {
    * A delete up to the cell's own timestamp: a later entry written in the same millisecond as the delete would be
    * hidden. In a transaction nobody writes one, and the cell gets another timestamp at the commit.
    */
-  private removal(
-    row: Uint8Array,
-    { value, timestamp }: Cell,
-    durability: Durability = 'USE_DEFAULT',
-  ): CheckAndMutate {
-    const del = deleteOf(row, this.isAlone ? undefined : timestamp);
-    return ifStill(value, del.setDurability(durability));
+  private removal(row: Uint8Array, { value, timestamp }: Cell): CheckAndMutate {
+    return ifStill(value, deleteOf(row, this.isAlone ? undefined : timestamp));
   }
 
   private async batch(
@@ -367,11 +343,9 @@ export function verified(
   entry: IndexEntry,
   ttl: number | undefined,
   { timestamp }: Cell,
-  durability: Durability = 'USE_DEFAULT',
 ): RowMutation | RowMutations {
-  const put = putOf(entry, ttl).setDurability(durability);
-  if (ttl === undefined) return put;
-  return new RowMutations(entry.row).add(put, deleteOf(entry.row, timestamp - 1).setDurability(durability));
+  const put = putOf(entry, ttl);
+  return ttl === undefined ? put : new RowMutations(entry.row).add(put, deleteOf(entry.row, timestamp - 1));
 }
 
 /** A change of an entry on condition that it still has the value. */

@@ -138,17 +138,17 @@ export class IntentDriver<Entries extends RowEntries | undefined = RowEntries | 
 
   private async round(works: readonly RowWork[], call: WholeCall): Promise<void> {
     await this.load(works, call);
-    const loaded = performance.now();
+    // A delete of this millisecond may precede the read, and would hide a put with the same timestamp (R32).
+    const seen = this.isAlone ? undefined : nextMillisecond(performance.now());
     await Promise.all(works.map((work) => this.attempt(work, call)));
     const planned = works.filter(({ isDone }) => !isDone);
-    // A delete of this millisecond may precede the read, and would hide a put with the same timestamp (R32).
-    const seen = planned.some((work) => this.mayBeHidden(work)) ? nextMillisecond(loaded) : undefined;
     const began = performance.now();
     // Concurrently: if one of them refuses a row, what the others wrote is withdrawn.
     await allEnded([
       ...this.intents.map((intent) => intent.note(planned, this.rows, call)),
       this.entries?.mark(planned, call),
     ]);
+    const marked = performance.now();
     await seen;
     const ready = planned.filter(({ isDone, isPutOff }) => !isDone && !isPutOff);
     // Too late: others may take the marks for abandoned before the row is written.
@@ -156,7 +156,7 @@ export class IntentDriver<Entries extends RowEntries | undefined = RowEntries | 
     const written = isLate ? [] : await this.write(ready, call);
     // Started under the row lock but not awaited under it, because effects may change the same rows.
     if (written.length > 0) this.beginFollowUp(written);
-    const closing = call.inTime(this.close(planned, written));
+    const closing = call.inTime(this.close(planned, written, marked));
     // The caller is answered when its row is written. A retry, or a repair, needs the round to be over.
     if (written.length < planned.length || written.some(({ change }) => change === undefined)) await closing;
     else for (const work of written) work.closing = closing;
@@ -166,28 +166,18 @@ export class IntentDriver<Entries extends RowEntries | undefined = RowEntries | 
    * Ends the intents of a round, and verifies or removes the entries of the written rows. If this is broken off, readers of entries and
    * of the change log decide by the row.
    */
-  private async close(planned: readonly RowWork[], written: readonly RowWork[]): Promise<void> {
-    await allEnded([...this.intents.map((intent) => intent.close?.(planned)), this.entries?.settle(written)]);
-  }
-
-  /**
-   * Whether a delete of another program in the millisecond of the row's write may hide what is written. It cannot hide a column that was
-   * read after it: the column is newer than the delete, and the write is not older than the column. A write that deletes is to be later
-   * than what its program has read.
-   */
-  private mayBeHidden(work: RowWork): boolean {
-    if (this.isAlone) return false;
-    return (
-      work.isOpenEnded ||
-      this.intents.length > 0 ||
-      work.mutations.some(
-        (mutation) =>
-          mutation.kind === 'delete' ||
-          (mutation.kind === 'put' ? mutation.cells : mutation.columns).some(
-            ({ family, qualifier }) => !this.rows.isRead(work, family, qualifier),
-          ),
-      )
-    );
+  private async close(
+    planned: readonly RowWork[],
+    written: readonly RowWork[],
+    marked: number,
+  ): Promise<void> {
+    await allEnded([
+      ...this.intents.map((intent) => intent.close?.(planned)),
+      // A removal in the millisecond of a mark would hide the mark (R32).
+      this.isAlone
+        ? this.entries?.settle(written)
+        : nextMillisecond(marked).then(() => this.entries?.settle(written)),
+    ]);
   }
 
   private async attempt(work: RowWork, options: OperationOptions | undefined): Promise<void> {

@@ -53,21 +53,10 @@ export const ABANDONED_AFTER = 30_000;
 /** Milliseconds from the first mark to the deadline of the row's write. */
 export const WRITE_WINDOW = 10_000;
 
-/** Random bytes of the next tokens: a call of the generator costs more than the bytes. */
-let random = new Uint8Array();
-let used = 0;
-
 /** A unique token, by which a writer recognizes its own writes. */
 export function newToken(): Uint8Array {
-  if (used === random.length) {
-    random = new Uint8Array(randomBytes(TOKENS * TOKEN_LENGTH));
-    used = 0;
-  }
-  used += TOKEN_LENGTH;
-  return random.slice(used - TOKEN_LENGTH, used);
+  return new Uint8Array(randomBytes(TOKEN_LENGTH));
 }
-
-const TOKENS = 256;
 
 /** A row, with the cells apart from it that are stored beside it. */
 interface LoadedRow {
@@ -135,14 +124,6 @@ export class DataRows {
       changeMark,
       shadowTime: shadow?.timestamp,
     };
-  }
-
-  /** Whether the row had the column when it was read. */
-  isRead({ image, shadow, listed }: RowWork, family: string, qualifier: Uint8Array): boolean {
-    if (image.cell(family, qualifier) !== undefined) return true;
-    if (family !== this.family) return false;
-    if (equalBytes(qualifier, SHADOW_QUALIFIER)) return shadow !== undefined;
-    return listed !== undefined && equalBytes(qualifier, LIST_QUALIFIER);
   }
 
   /** The conditions under which the row has not been changed since it was read, as far as its entries depend on it. */
@@ -319,10 +300,7 @@ export interface RowEntries {
   planRepair(work: RowWork): boolean;
   /** Marks the entries that the works touch. Works that cannot continue are failed or put off. */
   mark(works: readonly RowWork[], call: WholeCall): Promise<void>;
-  /**
-   * Verifies or removes the marked entries of written rows, none of them in the millisecond in which it was marked: a removal would hide the
-   * marks of others (R32). Where it fails, readers do it.
-   */
+  /** Verifies or removes the marked entries of written rows. Where it fails, readers do it. */
   settle(works: readonly RowWork[]): Promise<void>;
   /** Takes back the marks of works that have changed nothing. */
   withdraw(works: readonly RowWork[]): Promise<void>;
