@@ -108,10 +108,10 @@ test('both rows of mutual links are compared, and a missing one is written', asy
 
 test('what an entity does not declare is said', async () => {
   for (const [name, declared] of [
-    ['denormalized', '@Denormalized'],
+    ['denormalized', 'static readonly copies = '],
     ['references', 'onDelete'],
     ['mutual', 'is not mutual'],
-    ['summary', '@Summary'],
+    ['summary', 'static readonly summaries = '],
   ] as const) {
     const { code, err } = await run(name, 'check', BARE, store);
     expect(code).not.toBe(0);
