@@ -5,6 +5,7 @@ import {
   Column,
   defineEntity,
   defineTable,
+  desc,
   Entity,
   float64,
   int32,
@@ -286,4 +287,52 @@ it('is to be counted anew when rows come to end by themselves, and when they do 
   await third.close();
   const refused = openMemory({ entities: [ending], disk, clock, tables: 'verify' });
   await expect(refused).rejects.toThrow('is not declared as it was built');
+});
+
+it('the least and the greatest value are those of the property, also where keys or columns have the greatest first', async () => {
+  const Visit = defineEntity({
+    name: 'Visit',
+    table: defineTable({ name: 'visits', families: { d: {} } }),
+    key: [part('page'), part('no', desc(int32))],
+    columns: (c) => ({
+      left: c.column('d:l', desc(int32)).optional(),
+      right: c.column('d:r', int32).optional(),
+    }),
+    summaries: {
+      ofPage: {
+        by: ['page'],
+        figures: {
+          first: { min: 'no' },
+          last: { max: 'no' },
+          leftmost: { min: 'left' },
+          left: { max: 'left' },
+          least: { min: 'right' },
+          right: { max: 'right' },
+        },
+      },
+    },
+  });
+  const db = await openMemory({ entities: [Visit] });
+  const values = [3, -1, 12, 7];
+  await db.repository(Visit).putMany(values.map((no) => ({ page: 'a', no, left: no * 2, right: no * 3 })));
+  const ofPage = db.summary(Visit, 'ofPage');
+  expect(await ofPage.get({ page: 'a' })).toEqual({
+    page: 'a',
+    first: -1,
+    last: 12,
+    leftmost: -2,
+    left: 24,
+    least: -3,
+    right: 36,
+  });
+  await db.repository(Visit).delete({ page: 'a', no: 12 });
+  await db.repository(Visit).delete({ page: 'a', no: -1 });
+  expect(await ofPage.get({ page: 'a' })).toMatchObject({
+    first: 3,
+    last: 7,
+    leftmost: 6,
+    left: 14,
+    least: 9,
+  });
+  await db.close();
 });

@@ -171,9 +171,11 @@ export class SummaryReader {
     }
     const [range] = layout.plan(conditions).ranges;
     if (range === undefined) return null;
+    // The index has the property by its own codec, and may so have the greatest value first.
+    const isReversed = layout.parts.some(({ name: part, descending }) => part === property && descending);
     let last: Uint8Array | undefined;
     for (;;) {
-      const scan = kind === 'min' ? forward(range, last) : backward(range, last);
+      const scan = (kind === 'min') !== isReversed ? forward(range, last) : backward(range, last);
       const entries = step.scan(scan.setLimit(ENTRIES), indexes.tableName);
       for (const entry of entries) {
         if (this.isBorne(step, index, entry)) return layout.decode(entry.row)[property!];
