@@ -30,7 +30,7 @@ import {
 import { restoredTables } from './restored.js';
 import { compareVersions, shown } from './shown.js';
 
-const PROGRAMS = scaled(2, 50, 20_000);
+const PROGRAMS = scaled(2, 100, 20_000);
 const FIRST = Number(process.env['ROWAN_SEED'] ?? 1);
 const STEPS = 14;
 const START = 1_700_000_000_000;

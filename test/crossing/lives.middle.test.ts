@@ -20,7 +20,7 @@ import { Random } from '../query/model/random.js';
 import { type Declared, declare, type Kept, Told } from './lives.js';
 import { restoredTables } from './restored.js';
 
-const PROGRAMS = fromMiddle(10, 5000);
+const PROGRAMS = fromMiddle(40, 5000);
 const FIRST = Number(process.env['ROWAN_SEED'] ?? 1);
 const LIVES = 5;
 const IDS = Array.from({ length: 40 }, (_, i) => `id${i}`);

@@ -15,7 +15,7 @@ import { openMemory, settableClock } from '../../src/testing/open-memory.js';
 import { scaled } from '../proof/scale.js';
 import { Random } from '../query/model/random.js';
 
-const SEEDS = scaled(1, 10, 200);
+const SEEDS = scaled(1, 40, 400);
 const START = 1_700_000_000_000;
 const IDS = Array.from({ length: 8 }, (_, i) => `id${i}`);
 

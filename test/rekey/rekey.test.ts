@@ -20,7 +20,7 @@ import { Random } from '../query/model/random.js';
 import { checkFigures, SUMMARIES_WITH_INDEX } from './figures.js';
 import { FeedEnd, Reader } from './reader.js';
 
-const SEEDS = scaled(1, 8, 200);
+const SEEDS = scaled(1, 12, 200);
 const WRITERS = 8;
 
 type Any = Repository<KeyedClass>;
