@@ -375,6 +375,45 @@ describe('operations against a peer that does as it is told', () => {
     expect(readMulti(peer.of('Multi')[0]!).regionAction![0]!.action).toHaveLength(3);
   });
 
+  it('keep the order of a row whose changes take several requests, one of which is repeated', async () => {
+    await engine.close();
+    await open({ maxMultiActions: 3 });
+    const valuesOf = ({ cells }: Request): string[] =>
+      Buffer.from(cells).toString('latin1').match(/v\d/g) ?? [];
+    const applied: string[] = [];
+    let open_ = 0;
+    let most = 0;
+    let failures = 1;
+    peer.handler = (request) => {
+      if (request.method !== 'Multi' && request.method !== 'Mutate') return false;
+      const values = valuesOf(request);
+      if (values.length === 0) return answerMulti(request);
+      most = Math.max(most, ++open_);
+      // The answer leaves when a request that did not wait has come.
+      setImmediate(() => {
+        open_--;
+        if (failures-- > 0) {
+          answerMulti(request, new Map([['r', 'org.apache.hadoop.hbase.RegionTooBusyException']]));
+          return;
+        }
+        applied.push(...values);
+        if (!answerMulti(request)) peer.answer(request);
+      });
+      return true;
+    };
+    const puts = Array.from({ length: 8 }, (_, i) => [
+      new Put('r').addColumn('f', 'q', `v${i}`),
+      new Put(`other${i}`).addColumn('f', 'q', '-'),
+    ]).flat();
+    await table.putAll(puts);
+    expect(applied).toEqual(['v0', 'v1', 'v2', 'v3', 'v4', 'v5', 'v6', 'v7']);
+    applied.length = 0;
+    const outcomes = await table.batch([new Get('other0'), ...puts]);
+    expect(outcomes.every(({ ok }) => ok)).toBe(true);
+    expect(most).toBe(1);
+    expect(applied).toEqual(['v0', 'v1', 'v2', 'v3', 'v4', 'v5', 'v6', 'v7']);
+  });
+
   it('send row mutations as one atomic action with one nonce', async () => {
     peer.handler = (request) => answerMulti(request);
     const changes = new RowMutations('r').add(

@@ -33,7 +33,7 @@ export interface ActionCallOwner {
   actionFailed(action: Action<unknown>, error: RowanError): void;
   /** Several actions failed with one error. */
   actionsFailed(actions: readonly Action<unknown>[], error: RowanError): void;
-  /** Their common request could not be encoded, or its answer was too large: each is to be sent alone. */
+  /** Their common request could not be encoded or was refused for one of them, or its answer was too large: each is to be sent alone. */
   actionsToSeparate(actions: readonly Action<unknown>[]): void;
 }
 
@@ -61,11 +61,16 @@ export abstract class Action<T> {
   region: Region | undefined;
   /** Sent to `region` regardless of the cache, and never retried: a read from a replica. */
   pinned = false;
-  /** Sent in a request of its own, because a shared request could not be sent or answered. */
+  /** Sent in a request of its own, because a shared request could not be sent or answered, or was refused. */
   alone = false;
   error: RowanError | undefined;
   value: T | undefined;
   owner: ActionOwner | undefined;
+  /** The changes of the same row before and after it in its batch, of the same kind. They take effect in this order. */
+  before: Action<unknown> | undefined;
+  after: Action<unknown> | undefined;
+  /** Whether its queue has put it back until {@link before} has ended. */
+  held = false;
   /** Where the first request with it went whose outcome is unknown; undefined: there is none. */
   unanswered: Region | undefined;
   /** Lets the server recognize a retry of a change that must not be applied twice; 0n: none. */

@@ -1,4 +1,4 @@
-import { toLatin1 } from '../../bytes/index.js';
+import { compareBytes, toLatin1 } from '../../bytes/index.js';
 import { InvalidArgumentError, RowanError, throwIfAborted, UnsupportedError } from '../../errors.js';
 import { canonicalTableName } from '../../table/descriptor.js';
 import type { Filter } from '../../table/filter/filters.js';
@@ -34,7 +34,10 @@ import type { Dispatcher } from './dispatcher.js';
 import { offAbort, onAbort, sleep } from './retry.js';
 import { HBaseScanner, type ScannerContext } from './scanner.js';
 
-/** Actions on one row that may share a request. The row's next segment begins when all of them have ended. */
+/**
+ * Actions on one row that may share a request; those that do not are sent one after the other. The row's next segment begins when all of
+ * them have ended.
+ */
 interface Segment {
   readonly verb: string;
   readonly actions: Action<unknown>[];
@@ -84,13 +87,20 @@ class Batch implements ActionOwner {
     if (segment !== undefined && --segment.open === 0 && segment.next !== undefined) {
       for (const following of segment.next.actions) this.submit(following);
     }
+    for (let { after } = action; after?.held === true; after = after.after) {
+      after.held = false;
+      this.submit(after);
+    }
     if (--this.open === 0) this.finish();
   }
 
   /** Chains the actions of each row. @returns the actions that need not wait. */
   private firstOfEachRow(actions: readonly Action<unknown>[]): readonly Action<unknown>[] {
     const verb = actions[0]!.verb;
-    if (isTogether(verb) && actions.every((action) => action.verb === verb)) return actions;
+    if (isTogether(verb) && actions.every((action) => action.verb === verb)) {
+      if (verb !== 'get') linkRows(actions);
+      return actions;
+    }
     const last = new Map<string, Segment>();
     const first: Action<unknown>[] = [];
     for (const action of actions) {
@@ -103,12 +113,32 @@ class Batch implements ActionOwner {
         if (before !== undefined) before.next = segment;
       }
       if (segment.isFirst) first.push(action);
+      const previous = segment.actions.at(-1);
+      if (previous !== undefined && action.verb !== 'get') link(previous, action);
       segment.actions.push(action);
       segment.open++;
       this.segments.set(action, segment);
     }
     return first;
   }
+}
+
+/** Links the changes of each row: they may be too many for one request. */
+function linkRows(actions: readonly Action<unknown>[]): void {
+  // In ascending order no row comes twice.
+  if (actions.every(({ row }, i) => i === 0 || compareBytes(actions[i - 1]!.row, row) < 0)) return;
+  const last = new Map<string, Action<unknown>>();
+  for (const action of actions) {
+    const row = toLatin1(action.row);
+    const before = last.get(row);
+    if (before !== undefined) link(before, action);
+    last.set(row, action);
+  }
+}
+
+function link(before: Action<unknown>, after: Action<unknown>): void {
+  before.after = after;
+  after.before = before;
 }
 
 function isTogether(verb: string): boolean {

@@ -199,7 +199,10 @@ export class ServerQueue {
     return Math.min(this.settings.maxMultiActions, Math.max(1, Math.ceil(count / parts)));
   }
 
-  /** Takes the actions of the next request: one that goes alone, or several of one grouping, in the order in which they came. */
+  /**
+   * Takes the actions of the next request: one that goes alone, or several of one grouping, in the order in which they came. A change that
+   * would go in another request than the one before it of its row is held: its batch submits it again.
+   */
   private take(maxActions: number, maxConditional: number): Action<unknown>[] {
     const { maxMultiBytes } = this.settings;
     const { waiting } = this;
@@ -207,11 +210,16 @@ export class ServerQueue {
     const passed: Action<unknown>[] = [];
     let first: Action<unknown> | undefined;
     let limit = 1;
+    const members = new Set<Action<unknown>>();
     let bytes = 0;
     let at = 0;
     for (; at < waiting.length && (first === undefined || taken.length < limit); at++) {
       const action = waiting[at]!;
       if (action.settled) continue;
+      if (action.before?.settled === false && !members.has(action.before)) {
+        action.held = true;
+        continue;
+      }
       if (first === undefined) {
         first = action;
         if (!action.alone && action.grouping === 'own') limit = maxConditional;
@@ -226,6 +234,7 @@ export class ServerQueue {
         break;
       }
       taken.push(action);
+      if (action.after !== undefined) members.add(action);
       bytes += action.size;
     }
     const rest = at >= waiting.length ? [] : waiting.slice(at);
