@@ -59,10 +59,22 @@ describe('exceptions of a server', () => {
   it.each([
     ["Field is not a long, it's 2 bytes wide", 'ERR_INVALID_ARGUMENT'],
     ['Cell[a/f:q/1/Put/vlen=9/seqid=0] with size 9 exceeds limit of 8 bytes', 'ERR_INVALID_ARGUMENT'],
+    ['Cell with size 9 exceeds limit of 8 bytes in region x', 'ERR_INVALID_ARGUMENT'],
+    [
+      `Cell[${'k'.repeat(5000)}/f:q/1/Put/vlen=9/seqid=0] with size 9 exceeds limit of 8 bytes`,
+      'ERR_INVALID_ARGUMENT',
+    ],
     ['region is read only', 'ERR_READONLY'],
     ['anything else', 'ERR_REMOTE'],
   ])('DoNotRetryIOException "%s" is %s', (message, code) => {
     expect(remote('DoNotRetryIOException', message)).toMatchObject({ code, retryable: false });
+  });
+
+  it('of a cell above the limit tell how to store it', () => {
+    const error = remote('DoNotRetryIOException', 'Cell[a/f:q/1/Put] with size 9 exceeds limit of 8 bytes.');
+    expect(error.message).toContain(
+      'exceeds limit of 8 bytes. Divide the value over several columns or rows, or raise hbase.server.keyvalue',
+    );
   });
 
   it('tell where a region went, or that it has to be looked for', () => {

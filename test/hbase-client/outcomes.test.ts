@@ -16,7 +16,7 @@ import {
 } from '../../src/table/index.js';
 import { cellBlock } from './fake-cells.js';
 import { GetResponse, MultiResponse, MutateResponse } from './fake-messages.js';
-import { FakePeer, type Request, readMulti } from './fake-peer.js';
+import { FakePeer, type Request, readMulti, readMutate } from './fake-peer.js';
 
 describe('a change', () => {
   let peer: FakePeer;
@@ -204,6 +204,44 @@ describe('a change', () => {
       },
     });
     await expect(table.get(broken)).rejects.toMatchObject({ code: 'ERR_INVALID_ARGUMENT' });
+  });
+
+  it.each([
+    [
+      'DoNotRetryIOException',
+      'Cell[bad/f:q/LATEST_TIMESTAMP/Put/vlen=9/seqid=0] with size 9 exceeds limit of 8 bytes',
+    ],
+    ['security.AccessDeniedException', 'Insufficient permissions'],
+    ['quotas.SpaceLimitingException', 'NO_INSERTS'],
+  ])('that a server refuses together with those beside it fails alone (%s)', async (name, message) => {
+    await open();
+    await table.get(new Get('warm'));
+    const className = `org.apache.hadoop.hbase.${name}`;
+    const exception = { name: className, value: Buffer.from(`${className}: ${message}`) };
+    peer.handler = (request) => {
+      const { method, connection, id } = request;
+      if (method === 'Multi') {
+        // Gets are answered.
+        const regions = (readMulti(request).regionAction ?? []).map(({ action = [] }) => ({
+          results: action.map(({ index, get }) => (get ? { index, result: {} } : { index, exception })),
+        }));
+        connection.reply(id, MultiResponse, { regions });
+      } else if (method === 'Mutate' && `${Buffer.from(readMutate(request).mutation.row!)}` === 'bad') {
+        connection.fail(id, className, message, true);
+      } else return false;
+      return true;
+    };
+    const outcomes = await table.batch([
+      new Put('a').addColumn('f', 'q', 'v'),
+      new Put('bad').addColumn('f', 'q', 'v'),
+      new Delete('b'),
+      new Get('c'),
+    ]);
+    expect(outcomes.map(({ ok }) => ok)).toEqual([true, false, true, true]);
+    expect(outcomes[1]).toMatchObject({ error: { retryable: false } });
+    expect(outcomes[1]).not.toHaveProperty('error.details.outcome');
+    expect(peer.of('Mutate')).toHaveLength(3);
+    expect(peer.of('Multi')).toHaveLength(1);
   });
 
   it('and reads beside it go on for as many rounds as full answers take', async () => {

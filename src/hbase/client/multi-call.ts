@@ -34,6 +34,8 @@ export class MultiCall extends Call {
   /** Whether an action succeeded in this request. Then retries of the deferred actions do not count as attempts. */
   hasProgressed = false;
   private sizeError: RowanError | undefined;
+  /** Changes that the server refused with others, for one of them. */
+  private readonly refused: AnyAction[] = [];
   /** The outcomes of actions. They end when the whole answer was read: in a damaged answer nothing is certain. */
   private readonly ends: (
     | { readonly action: AnyAction; readonly result: WireResult; readonly processed: boolean }
@@ -120,6 +122,7 @@ export class MultiCall extends Call {
       if ('error' in end) this.owner.actionsFailed(end.actions, end.error);
       else end.action.succeed(end.result, end.processed);
     }
+    if (this.refused.length > 0) this.owner.actionsToSeparate(this.refused);
     if (this.deferred.length > 0) this.owner.actionsFailed(this.deferred, this.sizeError!);
     const unanswered = this.unanswered();
     if (unanswered.length > 0) {
@@ -188,8 +191,10 @@ export class MultiCall extends Call {
     const action = actions[index];
     if (action === undefined)
       throw new ProtocolError(`A Multi was answered for action ${index}, which it lacks.`);
-    if (error !== undefined) this.failed([action], error);
-    else this.succeed(action, result, true);
+    if (error === undefined) this.succeed(action, result, true);
+    else if (actions.length > 1 && error instanceof RemoteError && error.mayBeOfAnother)
+      this.refused.push(action);
+    else this.failed([action], error);
   }
 
   private succeed(action: AnyAction, result: WireResult, processed: boolean): void {

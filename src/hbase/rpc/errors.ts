@@ -69,6 +69,7 @@ interface RemoteErrorFacts {
   readonly movedTo?: MovedTo | undefined;
   readonly serverOverloaded?: boolean;
   readonly mayBeApplied?: boolean;
+  readonly mayBeOfAnother?: boolean;
 }
 
 /** The new location of a region, from a `RegionMovedException`. */
@@ -88,6 +89,11 @@ export class RemoteError extends RowanError {
   readonly serverOverloaded: boolean;
   /** Whether the server may have logged the change, or may yet recover it from its log: it has failed while it was applied. */
   readonly mayBeApplied: boolean;
+  /**
+   * Whether another change of the same request may be the one that is refused: a server checks all changes of a region before it applies the
+   * first, and gives each the exception of one (`RSRpcServices.doBatchOp`, `MutationBatchOperation.checkAndPrepare`).
+   */
+  readonly mayBeOfAnother: boolean;
 
   constructor(facts: RemoteErrorFacts, message: string, options: RowanErrorOptions = {}) {
     super(facts.code, message, {
@@ -101,6 +107,7 @@ export class RemoteError extends RowanError {
     this.movedTo = facts.movedTo;
     this.serverOverloaded = facts.serverOverloaded ?? false;
     this.mayBeApplied = facts.mayBeApplied ?? false;
+    this.mayBeOfAnother = facts.mayBeOfAnother ?? false;
   }
 
   /** The Java class without its package. */
@@ -220,10 +227,16 @@ export function knownExceptions(): string[] {
  */
 export const SYNC_FAILED = 'Failed to get sync result';
 
+/** The beginning of the message for a cell above the limit; that of an append or increment names no cell. */
+const CELL_TOO_LARGE = /^Cell(?:\[.*\])? with size \d+ exceeds limit of \d+ bytes/;
+
+/** Exceptions of one change with which a server refuses all changes of its region in a request. */
+const REFUSED_TOGETHER = /^(?:AccessDenied|SpaceLimiting)Exception$/;
+
 /** Error codes of a `DoNotRetryIOException`, by its message. */
 const BY_TEXT: readonly (readonly [RegExp, ErrorCode])[] = [
   [/^Field is not a long/, 'ERR_INVALID_ARGUMENT'],
-  [/^Cell\[.* exceeds limit of /, 'ERR_INVALID_ARGUMENT'],
+  [CELL_TOO_LARGE, 'ERR_INVALID_ARGUMENT'],
   [/(?:region|server) is read only/i, 'ERR_READONLY'],
   [new RegExp(`^${SYNC_FAILED}`), 'ERR_READONLY'],
 ];
@@ -255,6 +268,9 @@ const NEXT_STEP: Partial<Record<ErrorCode, string>> = {
   ERR_READONLY: 'Write when the table and its server take writes.',
 };
 
+const CELL_LIMIT = 'hbase.server.keyvalue.maxsize';
+const SPLIT_CELL = `Divide the value over several columns or rows, or raise ${CELL_LIMIT} in the configuration of the table.`;
+
 interface RemoteException {
   readonly className: string;
   readonly stackTrace: string;
@@ -268,10 +284,14 @@ interface RemoteException {
 export function remoteError(sent: RemoteException, server: string, what: string): RemoteError {
   const exception = { ...sent, className: classNameOf(sent.className) };
   const simple = exception.className.slice(exception.className.lastIndexOf('.') + 1).replace(/^.*\$/, '');
-  const text = messageOf(exception);
-  const meaning = meaningOf(exception, simple, text);
+  const whole = messageOf(exception);
+  const text = whole.length > LONGEST_MESSAGE ? `${whole.slice(0, LONGEST_MESSAGE)}…` : whole;
+  const meaning = meaningOf(exception, simple, whole);
   const retryable = meaning.retry !== 'never' && meaning.retry !== 'fatal';
-  const next = NEXT_STEP[meaning.code] ?? (retryable ? 'Check that server.' : 'Correct the request first.');
+  const isTooLarge = CELL_TOO_LARGE.test(whole);
+  const next = isTooLarge
+    ? SPLIT_CELL
+    : (NEXT_STEP[meaning.code] ?? (retryable ? 'Check that server.' : 'Correct the request first.'));
   return new RemoteError(
     {
       code: meaning.code,
@@ -285,6 +305,7 @@ export function remoteError(sent: RemoteException, server: string, what: string)
       // A failed sync of the log throws whatever exception the file system threw. The edit may be in the log, from which a recovery
       // applies it (`HRegion.doAppend`, `AbstractFSWAL.blockOnSync`).
       mayBeApplied: text.startsWith(SYNC_FAILED) || (meaning === GENERIC && !NOT_BEGUN.test(text)),
+      mayBeOfAnother: isTooLarge || REFUSED_TOGETHER.test(simple),
     },
     `${what} failed on ${server}: ${simple}: ${text || 'no message'}${/[.!?…]$/.test(text) ? '' : '.'} ${next}`,
   );
@@ -327,8 +348,7 @@ function messageOf(exception: RemoteException): string {
   let text = frame >= 0 ? trace.slice(0, frame) : trace;
   if (text.startsWith(exception.className))
     text = text.slice(exception.className.length).replace(/^:\s*/, '');
-  text = text.trim() || (/Caused by: ([^\n]*)/.exec(trace)?.[1] ?? '');
-  return text.length > LONGEST_MESSAGE ? `${text.slice(0, LONGEST_MESSAGE)}…` : text;
+  return text.trim() || (/Caused by: ([^\n]*)/.exec(trace)?.[1] ?? '');
 }
 
 function movedTo(exception: RemoteException, text: string): MovedTo | undefined {
