@@ -9,9 +9,8 @@ import { builtinModules } from 'node:module';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { rolldown } from 'rolldown';
-import { rollup } from 'rollup';
-import { dts } from 'rollup-plugin-dts';
 import { build } from 'vite';
+import { bundleDeclarations } from './declarations.mjs';
 
 const ROOT = join(dirname(fileURLToPath(import.meta.url)), '..');
 const DIST = join(ROOT, 'dist');
@@ -164,33 +163,6 @@ async function bundleCode() {
   await bundle.close();
 }
 
-async function bundleDeclarations() {
-  const input = inFolder('build', SUBPATHS, (path) => path.replace(/\.ts$/, '.d.ts'));
-  const entries = Object.values(input);
-  const bundle = await rollup({
-    input,
-    external: (id, importer) => PUT_IN.has(id) || external(id, importer),
-    plugins: [dts()],
-    onLog(level, log) {
-      // Types that a signature names and no entry exports: the listing of the interface (test/api) decides on these.
-      if (!/private shared type exports/.test(log.message)) console.warn(`${level}: ${log.message}`);
-    },
-  });
-  await bundle.write({
-    dir: DIST,
-    format: 'es',
-    entryFileNames: '[name].d.ts',
-    chunkFileNames: 'chunk-[name].d.ts',
-    // `@Table` and the interface `Table` have one name, as have `@Required` and a type of TypeScript. Editors show a name as it stands
-    // in its file, so those decorators are left in that of the entry.
-    manualChunks: (id) => {
-      if (id === input.index || /\/decorators\/(table|column)\.d\.ts$/.test(id)) return 'index';
-      return entries.includes(id) ? undefined : 'types';
-    },
-  });
-  await bundle.close();
-}
-
 /** The page of the studio: one document, one script with all that it needs, one style sheet; no command but its own reads them. */
 async function bundleStudio() {
   const page = join(ROOT, 'src/studio/page');
@@ -269,7 +241,13 @@ function putInSmallMaps() {
 }
 
 rmSync(DIST, { recursive: true, force: true });
-await Promise.all([bundleCode(), bundleDeclarations(), bundleStudio()]);
+const declarations = {
+  input: inFolder('build', SUBPATHS, (path) => path.replace(/\.ts$/, '.d.ts')),
+  isExternal: (id, importer) => PUT_IN.has(id) || external(id, importer),
+  folder: join(ROOT, 'build'),
+  dist: DIST,
+};
+await Promise.all([bundleCode(), bundleDeclarations(declarations), bundleStudio()]);
 leaveOutNames();
 putHelpersInTable();
 leaveOutPackages();

@@ -32,8 +32,8 @@ interface AdminCore {
 }
 
 /** The part of the admin interface that only reads, shared by stores that are open for writing and read-only. */
-export class ReadAdmin<Core extends AdminCore = AdminCore> {
-  constructor(protected readonly core: Core) {}
+export class ReadAdmin {
+  constructor(protected readonly core: AdminCore) {}
 
   /** Sorted by name. */
   async listSnapshots(): Promise<TableSnapshot[]> {
@@ -112,7 +112,8 @@ function namespaced(namespace: string): string {
 const SYSTEM_NAMESPACE = 'hbase';
 
 /** Namespaces, tables and regions of an embedded store. */
-export class EmbeddedAdmin extends ReadAdmin<StoreCore> implements Admin {
+export class EmbeddedAdmin extends ReadAdmin implements Admin {
+  declare protected readonly core: StoreCore;
   private readonly snapshots: Snapshots;
 
   constructor(core: StoreCore) {

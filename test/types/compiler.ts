@@ -1,7 +1,7 @@
 /** Runs the TypeScript compiler on modules, as a user's project would. */
 
 import { execFile } from 'node:child_process';
-import { cpSync, mkdirSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { declarations } from './declarations.js';
@@ -75,11 +75,12 @@ export function consumerFolder(name: string): void {
     recursive: true,
     filter: (path) => !/\.(js|map)$/.test(path),
   });
+  const published = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as { exports: object };
   const manifest = {
     name: 'rowan-orm',
     version: '0.0.0',
     type: 'module',
-    exports: { '.': { types: './dist/index.d.ts' } },
+    exports: published.exports,
   };
   write(`${name}/node_modules/rowan-orm/package.json`, JSON.stringify(manifest));
   write(`${name}/package.json`, JSON.stringify({ name: 'consumer', private: true, type: 'module' }));

@@ -1,8 +1,9 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import ts from 'typescript-js';
 import { describe, expect, it } from 'vitest';
 import { scaled } from '../proof/scale.js';
-import { CACHE, consumerFolder, MODES, STRICT, tsc, write } from './compiler.js';
+import { CACHE, consumerFolder, MODES, ROOT, STRICT, tsc, write } from './compiler.js';
 
 const MODELS = `import {
   avroCodec, avro, Column, Columns, date, decimal, defineEntity, defineTable, Embedded, Entity, type EntityOf, enumeration, hash,
@@ -119,3 +120,68 @@ describe.each(scaled(MODES.slice(1), MODES, MODES))(
     });
   },
 );
+
+/** The classes of the shared declaration file that have a constructor, or protected members. */
+function classesForMoreThanReading(): string[] {
+  const path = join(ROOT, 'dist/chunk-types.d.ts');
+  const file = ts.createSourceFile(path, readFileSync(path, 'utf8'), ts.ScriptTarget.Latest, true);
+  return file.statements.filter(ts.isClassDeclaration).flatMap(({ name, members }) => {
+    const has = members.some(
+      (member) =>
+        ts.isConstructorDeclaration(member) ||
+        (ts.canHaveModifiers(member) &&
+          ts.getModifiers(member)?.some(({ kind }) => kind === ts.SyntaxKind.ProtectedKeyword)),
+    );
+    return has ? [name!.text] : [];
+  });
+}
+
+/** The names of the classes that the package exports, and of those they extend. */
+async function classesAtRunTime(): Promise<Set<string>> {
+  const names = new Set<string>();
+  const entries = JSON.parse(readFileSync(join(ROOT, 'packaging/entries.json'), 'utf8')) as object;
+  for (const entry of Object.keys(entries)) {
+    const module = (await import(join(ROOT, 'dist', `${entry}.js`))) as Readonly<Record<string, unknown>>;
+    for (const value of Object.values(module)) {
+      for (let at = value; typeof at === 'function' && at.name !== ''; at = Object.getPrototypeOf(at)) {
+        names.add(at.name);
+      }
+    }
+  }
+  return names;
+}
+
+describe('declarations of the package', () => {
+  it('have constructors and protected members of classes that a program can make or extend, and of no others', async () => {
+    const declared = classesForMoreThanReading();
+    const usable = await classesAtRunTime();
+    expect(declared.filter((name) => !usable.has(name))).toEqual([]);
+    expect(declared).toEqual(
+      expect.arrayContaining(['Put', 'Mutation', 'RowanError', 'Database', 'JobBuilder']),
+    );
+  });
+
+  it('check what programs make and extend', async () => {
+    const program = write(
+      'library/makes.ts',
+      `import { RowanError } from 'rowan-orm';
+import { AvroCodec, MemorySchemaStore } from 'rowan-orm/codecs';
+import { Get, Put } from 'rowan-orm/table';
+import { MemoryFileSystem } from 'rowan-orm/testing';
+export class Refused extends RowanError {
+  constructor() { super('ERR_INVALID_ARGUMENT', 'No.'); }
+}
+export const made = [new Get(Uint8Array.of(1)), new Put(Uint8Array.of(1)), new AvroCodec('string'), new MemorySchemaStore(), new MemoryFileSystem()];
+// @ts-expect-error A row is bytes.
+new Get(1);
+// @ts-expect-error A put has a row.
+new Put();
+// @ts-expect-error A schema is needed.
+new AvroCodec();
+// @ts-expect-error An error has a code.
+new RowanError();
+`,
+    );
+    expect((await tsc(...STRICT, program)).output).toBe('');
+  });
+});

@@ -197,7 +197,9 @@ class ReadOnlyTable extends ReadTable<Follower> implements SyncTable {
   }
 }
 
-class ReadOnlyAdmin extends ReadAdmin<Follower> implements Admin {
+class ReadOnlyAdmin extends ReadAdmin implements Admin {
+  declare protected readonly core: Follower;
+
   createNamespace(): Promise<void> {
     return this.refuse('Creating a namespace');
   }
