@@ -16,8 +16,8 @@ export interface Batch extends RowWeight {
 }
 
 export interface Batches {
-  /** Reads and processes up to this many rows. Undefined: none are left. */
-  next(wanted: number): Promise<Batch | undefined>;
+  /** Reads and processes up to this many rows, or fewer that have some `bytes` together. Undefined: none are left. */
+  next(wanted: number, bytes: number): Promise<Batch | undefined>;
   close(): void | Promise<void>;
 }
 
@@ -75,8 +75,8 @@ class ResultBatches implements Batches {
     private readonly weigh: JobPhase['weigh'],
   ) {}
 
-  async next(wanted: number): Promise<Batch | undefined> {
-    const read = await this.scanner.nextBatch(wanted);
+  async next(wanted: number, most: number): Promise<Batch | undefined> {
+    const read = await this.scanner.nextBatch(wanted, most);
     if (read.length === 0) return undefined;
     const { rows, bytes } = this.weightOf(read);
     await this.work.rows(read);

@@ -133,7 +133,7 @@ export class SplitRun {
     try {
       for (;;) {
         throwIfAborted(signal);
-        const batch = await batches.next(wanted);
+        const batch = await batches.next(wanted, settings.batchBytes);
         if (batch === undefined) return;
         this.note(batch);
         const { given, rows, bytes } = batch;

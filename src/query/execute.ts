@@ -184,6 +184,8 @@ class RawSource extends RangeSource {
 
 /** The most rows of one fetch from a range. Without a known limit fetches start small and double. */
 const LARGEST_BATCH = 256;
+/** About how many bytes of rows end a fetch. */
+const BATCH_BYTES = 4 << 20;
 /** Assumed number of snapshots of scanners that do not report it. */
 const SEVERAL = 2;
 
@@ -281,7 +283,7 @@ class ScanSource extends RangeSource {
       return result.isEmpty ? [] : [result];
     }
     const scanner = this.scanner!;
-    const rows = await scanner.nextBatch(count);
+    const rows = await scanner.nextBatch(count, BATCH_BYTES);
     if (moments !== undefined) {
       const { moments: seen = SEVERAL } = scanner;
       moments.count += seen - this.moments;
@@ -289,7 +291,7 @@ class ScanSource extends RangeSource {
     }
     if (rows.length > 0) this.last = rows.at(-1)!.row;
     if (this.left !== undefined) this.left -= rows.length;
-    if (rows.length < count || this.left === 0) this.ended = true;
+    if (rows.length === 0 || this.left === 0) this.ended = true;
     return rows;
   }
 

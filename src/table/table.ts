@@ -48,8 +48,11 @@ export interface BatchOptions extends OperationOptions {
 export interface ResultScanner extends AsyncIterable<Result> {
   /** The next result, or undefined at the end. */
   next(): Promise<Result | undefined>;
-  /** Up to `count` further results; fewer only at the end. */
-  nextBatch(count: number): Promise<Result[]>;
+  /**
+   * Up to `count` further results; fewer only at the end, or where those that arrived have as many as `bytes`, so that large rows need not
+   * be held together. None only at the end. The embedded engine and Bigtable ignore `bytes`.
+   */
+  nextBatch(count: number, bytes?: number): Promise<Result[]>;
   /**
    * The number of moments as of which the rows so far were read: on HBase one for each region, plus one whenever its scanner was lost and
    * opened again; the embedded engine reads a table as of one moment. Undefined when unknown.

@@ -21,8 +21,9 @@ export interface OtherRows {
   close(): Promise<void>;
 }
 
-/** How many rows are read ahead. */
+/** How many rows are read ahead, and about how many bytes of them. */
 const ROWS_AHEAD = 500;
+const BYTES_AHEAD = 4 << 20;
 
 /** Reads rows of a range of a table, one batch ahead. */
 export class RowReader implements OtherRows {
@@ -43,9 +44,9 @@ export class RowReader implements OtherRows {
 
   async peek(): Promise<Result | undefined> {
     if (this.index >= this.batch.length && !this.ended) {
-      this.batch = await this.scanner.nextBatch(ROWS_AHEAD);
+      this.batch = await this.scanner.nextBatch(ROWS_AHEAD, BYTES_AHEAD);
       this.index = 0;
-      this.ended = this.batch.length < ROWS_AHEAD;
+      this.ended = this.batch.length === 0;
     }
     return this.batch[this.index];
   }

@@ -220,6 +220,24 @@ describe('a scan', () => {
     expect(await readAll(new Scan().setBatch(2))).toEqual(['a[12]+', 'a[3]', 'b[12]+', 'b[34]+', 'b[5]']);
   });
 
+  it('ends a batch where the rows that have come are as large as asked for, whole or in pieces', async () => {
+    script = [
+      { pieces: [['a:1'], ['b:1']] },
+      { pieces: [['c:1', 'c:2']], partial: [true] },
+      { pieces: [['c:3']], partial: [false] },
+      { pieces: [['d:1']], more: false },
+    ];
+    const scanner = engine.table('t').scan(new Scan());
+    const batches: string[][] = [];
+    do batches.push((await scanner.nextBatch(9, 1)).map(text));
+    while (batches.at(-1)!.length > 0);
+    expect(batches).toEqual([['a[1]', 'b[1]'], ['c[123]'], ['d[1]'], []]);
+    script = [{ pieces: [['a:1']] }, { pieces: [['b:1']] }, { pieces: [['c:1']], more: false }];
+    const other = engine.table('t').scan(new Scan());
+    expect((await other.nextBatch(2, 1000)).map(text)).toEqual(['a[1]', 'b[1]']);
+    expect((await other.nextBatch(2, 1000)).map(text)).toEqual(['c[1]']);
+  });
+
   it('opens again behind the last whole row when the scanner is lost', async () => {
     const lost = ['UnknownScannerException', 'exceptions.ScannerResetException', 'NotServingRegionException'];
     for (const name of lost) {

@@ -42,12 +42,21 @@ async function step<T>(call: () => Promise<T>): Promise<T> {
 
 /** The engine with calls that take their time. */
 function slow(engine: Engine): Engine {
-  const scannerOf = (scanner: ResultScanner): ResultScanner => ({
-    next: () => step(() => scanner.next()),
-    nextBatch: (count) => step(() => scanner.nextBatch(count)),
-    close: () => scanner.close(),
-    [Symbol.asyncIterator]: () => scanner[Symbol.asyncIterator](),
-  });
+  const scannerOf = (scanner: ResultScanner): ResultScanner => {
+    // A scanner that has given fewer rows than it was asked for knows that it is at its end.
+    let isAtEnd = false;
+    return {
+      next: () => step(() => scanner.next()),
+      nextBatch: async (count) => {
+        if (isAtEnd) return [];
+        const rows = await step(() => scanner.nextBatch(count));
+        isAtEnd = rows.length < count;
+        return rows;
+      },
+      close: () => scanner.close(),
+      [Symbol.asyncIterator]: () => scanner[Symbol.asyncIterator](),
+    };
+  };
   const table = (of: Rows): Rows =>
     new Proxy(of, {
       get: (target, name) => {

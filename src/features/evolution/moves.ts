@@ -178,7 +178,7 @@ class MovedTable<T extends Table = Table> implements Table {
         const result = await scanner.next();
         return result && declared(result);
       },
-      nextBatch: async (count) => (await scanner.nextBatch(count)).map(declared),
+      nextBatch: async (count, bytes) => (await scanner.nextBatch(count, bytes)).map(declared),
       close: () => scanner.close(),
       async *[Symbol.asyncIterator]() {
         for await (const result of scanner) yield declared(result);

@@ -2,12 +2,15 @@ import { compareBytes, EMPTY_BYTES, equalBytes, toStringBinary } from '../../byt
 import { CorruptionError } from '../../errors.js';
 import type { Cell } from '../../table/checks.js';
 import { Result, StaleResult } from '../../table/result.js';
+import { bytesOf } from '../observe/table-figures.js';
 import type { CellReader } from '../wire/cell-codec.js';
 
 /** Rows that a scan has fetched, consumed one after the other. */
 export interface FetchedRows {
   readonly taken: number;
   readonly left: number;
+  /** Of all cells. */
+  readonly bytes: number;
   /** The next row. Call only while there is one. */
   take(): Result;
 }
@@ -20,6 +23,10 @@ export class MadeRows implements FetchedRows {
 
   get left(): number {
     return this.results.length - this.taken;
+  }
+
+  get bytes(): number {
+    return this.results.reduce((sum, { cells }) => sum + bytesOf(cells), 0);
   }
 
   take(): Result {

@@ -104,10 +104,14 @@ export class HBaseScanner implements ResultScanner {
     return (await this.refill()) ? this.take() : undefined;
   }
 
-  async nextBatch(count: number): Promise<Result[]> {
+  async nextBatch(count: number, bytes = Number.POSITIVE_INFINITY): Promise<Result[]> {
     const out: Result[] = [];
+    let size = 0;
     while (out.length < count) {
-      if (this.ready.left === 0 && !(await this.refill())) break;
+      if (this.ready.left === 0) {
+        if (size >= bytes || !(await this.refill())) break;
+        if (bytes !== Number.POSITIVE_INFINITY) size += this.ready.bytes;
+      }
       out.push(this.take());
     }
     return out;

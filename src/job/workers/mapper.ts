@@ -106,7 +106,7 @@ class MappedScan {
     const end = performance.now() + BATCH_MS;
     const maxBytes = steps.combine === undefined ? BATCH_BYTES : Number.POSITIVE_INFINITY;
     while (bytes < maxBytes && !pairs.isFull && performance.now() < end && !this.stop.signal.aborted) {
-      const batch = await this.batches.next(this.wanted);
+      const batch = await this.batches.next(this.wanted, BYTES_AT_ONCE);
       if (batch === undefined) break;
       const fitting = Math.floor((BYTES_AT_ONCE * batch.given) / Math.max(batch.bytes, 1));
       this.wanted = Math.max(1, Math.min(ROWS_AT_ONCE, fitting, 2 * this.wanted));

@@ -2,13 +2,26 @@ import { readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { Put, type Result, Scan, type Table } from '../../../src/table/index.js';
+import { defineEntity, defineTable, part } from '../../../decorators/index.js';
+import { bytes } from '../../../src/codec/index.js';
+import { Database } from '../../../src/database.js';
+import { compileSchema } from '../../../src/mapper/index.js';
+import {
+  type Engine,
+  Put,
+  type Result,
+  type ResultScanner,
+  Scan,
+  type Table,
+} from '../../../src/table/index.js';
 import { copyTable, writeRows } from '../../../src/tools/copy.js';
 import { countCells, countRows } from '../../../src/tools/count.js';
 import { exportTable } from '../../../src/tools/export.js';
+import { hashTable } from '../../../src/tools/hash.js';
 import { importTable } from '../../../src/tools/import.js';
 import { verifyTables } from '../../../src/tools/verify.js';
 import { scaled } from '../../proof/scale.js';
+import { overriding, stepless } from '../../proof/stepless.js';
 import { workerOn } from '../support.js';
 import { cellsOf, changes, fill, rowName } from './random-table.js';
 import { onStage, SMALL, stageOfEachTest } from './support.js';
@@ -272,4 +285,64 @@ test('counts rows and what they consist of', async () => {
   await expect(countRows(stage.engine, 't', { families: ['zz'] })).rejects.toMatchObject({
     code: 'ERR_INVALID_ARGUMENT',
   });
+});
+
+const KIB = 1 << 10;
+
+/** The engine as one whose scans end batches by size, as those of HBase do. Tells the bytes of the largest batch. */
+function bySize(engine: Engine): { readonly engine: Engine; largest: number } {
+  const measured = { engine, largest: 0 };
+  const base = stepless(engine);
+  const scan = (scanner: ResultScanner): ResultScanner =>
+    overriding(scanner, 'nextBatch', async (count: number, most = Number.POSITIVE_INFINITY) => {
+      const rows: Result[] = [];
+      let size = 0;
+      while (rows.length < count && size < most) {
+        const row = await scanner.next();
+        if (row === undefined) break;
+        rows.push(row);
+        for (const { value } of row.cells) size += value.length;
+      }
+      measured.largest = Math.max(measured.largest, size);
+      return rows;
+    });
+  measured.engine = overriding(base, 'table', (name: string) => {
+    const table = overriding(base.table(name), 'getRaw' as keyof Table, undefined);
+    return overriding(table, 'scan', (...args: Parameters<Table['scan']>) => scan(table.scan(...args)));
+  });
+  return measured;
+}
+
+test('large rows are read a few at a time, by tools and by queries, and all of them', async () => {
+  const Big = defineEntity({
+    name: 'Big',
+    table: defineTable({ name: 't', families: { d: {} } }),
+    key: [part('id')],
+    columns: (c) => ({ value: c.column('d:v', bytes) }),
+  });
+  const { engine, other, folder } = stage;
+  const measured = bySize(engine);
+  const db = new Database(compileSchema([Big]), measured.engine, 'create');
+  await db.ready();
+  const rows = 60;
+  for (let i = 0; i < rows; i++) {
+    await db.repository(Big).put({ id: `r${i}`, value: new Uint8Array(200 * KIB) });
+  }
+  const [source, target] = [
+    { engine: measured.engine, table: 't' },
+    { engine: other, table: 't' },
+  ];
+  const counted = [
+    await exportTable(measured.engine, 't', join(folder, 'export')),
+    await copyTable(source, target, { create: true }),
+    await verifyTables(target, source),
+    await hashTable(measured.engine, 't', join(folder, 'hashes')),
+    await verifyTables(source, target, { hashes: join(folder, 'hashes') }),
+  ];
+  expect(counted.map(({ counters }) => counters['rows'])).toEqual([rows, rows, rows, rows, rows]);
+  let found = 0;
+  for await (const { value } of db.repository(Big).find({}, { fullScan: true })) found += value.length;
+  expect(found).toBe(rows * 200 * KIB);
+  expect(measured.largest).toBeLessThan(5 * KIB * KIB);
+  await db.close();
 });
