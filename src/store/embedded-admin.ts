@@ -218,8 +218,14 @@ export class EmbeddedAdmin extends ReadAdmin implements Admin {
     const lastCommit = this.core.commits.readPoint;
     // So that markers in memory are counted. What the flush itself drops is counted, too.
     await this.flush(table);
-    const { lastLoss, versionDeletes } = state.history;
-    return { lastCommit, lastLoss, lastVersionDelete: versionDeletes };
+    const { lastLoss, droppedMarkers, versionDeletes } = state.history;
+    return {
+      lastCommit,
+      lastLoss,
+      lastDroppedMarker: droppedMarkers?.commit ?? 0,
+      droppedMarkersUntil: droppedMarkers?.until ?? -1,
+      lastVersionDelete: versionDeletes,
+    };
   }
 
   async compact(table: string, family?: string): Promise<void> {

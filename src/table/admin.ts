@@ -28,10 +28,14 @@ export interface TableChanges {
   /** The last commit that readers see. */
   readonly lastCommit: number;
   /**
-   * Another text whenever the table has dropped what the writes since then do not tell: delete markers, or cells that a copy may show
-   * again. Undefined as long as it has not.
+   * Another text whenever the table has dropped what the writes since then do not tell: cells that a copy may show again, or delete
+   * markers that hid in a copy what the table shows. Undefined as long as it has not.
    */
   readonly lastLoss: string | undefined;
+  /** No commit after this one has written a delete marker that the table has dropped. A copy of before lacks such markers. */
+  readonly lastDroppedMarker: number;
+  /** The newest timestamp of the markers that the table has dropped, -1 if none: a copy may hide puts up to it that the table shows. */
+  readonly droppedMarkersUntil: number;
   /** No commit after this one has deleted single versions: after such deletes a copy may show versions that the table had dropped. */
   readonly lastVersionDelete: number;
 }

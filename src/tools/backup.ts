@@ -17,7 +17,7 @@ import { JobStore, jobTableDescriptor } from '../job/job-store.js';
 import { type CellSelection, toolJobName } from '../job/table-pass.js';
 import type { Counters, JobRunOptions } from '../job/types.js';
 import { canonicalTableName, type Engine, Scan, type TableChanges } from '../table/index.js';
-import { exportTable } from './export.js';
+import { exportCells } from './export.js';
 import { importTable } from './import.js';
 import { strangerIn } from './manifest.js';
 
@@ -40,6 +40,8 @@ export interface BackupEntry {
   readonly whole?: readonly string[];
   /** The last commit that all of its tables have, of an engine that numbers commits. The next incremental backup has every later one. */
   readonly commit?: number;
+  /** By table of an incremental backup, the newest timestamp of delete markers that it has dropped. Later puts up to it tell of losses. */
+  readonly markersUntil?: Readonly<Record<string, number>>;
   /** By table, a digest that the next backup compares; null while its rows are being rewritten. Missing in backups of earlier releases. */
   readonly layouts?: Readonly<Record<string, string | null>>;
   /** False while it is being written, and if it was interrupted. */
@@ -77,8 +79,8 @@ export interface BackupOutcome {
  * Adds a backup to a folder, or finishes an interrupted one. An incremental backup of an embedded store has every cell and delete marker of
  * the commits since the previous backup, whatever their timestamps; of a cluster those with a timestamp since the previous backup
  * started, minus one minute. It has tables in full that such cells do not tell: truncated, restored from a snapshot, altered, with rows whose
- * columns moved, or whose version or keys changed; on the embedded engine also those that have dropped delete markers, or versions that
- * a restore would show again. Of a cluster, cells written with an older, explicit timestamp, and deletions whose marker a
+ * columns moved, or whose version or keys changed; on the embedded engine also those that have dropped delete markers which no backup has,
+ * or what a restore would show, or hide, otherwise than the table. Of a cluster, cells written with an older, explicit timestamp, and deletions whose marker a
  * major compaction has already dropped, appear only in the next full backup.
  * @throws InvalidArgumentError when there is no full backup to continue from, or the folder has other files; RowanError `ERR_TABLE_NOT_FOUND`.
  */
@@ -98,18 +100,27 @@ export async function backupTables(
   let cells = 0;
   for (const table of entry.tables) {
     const add = async (restart: boolean): Promise<Counters> => {
-      const { counters } = await exportTable(source, table, join(folder, entry.name, folderOf(table)), {
-        name: toolJobName('backup', entry.name, table),
-        ...(isWhole(entry, table) ? {} : newCells(entry, last!)),
-        run: { ...options.run, ...(restart && { restart }) },
-      });
+      const isPart = !isWhole(entry, table);
+      const { counters } = await exportCells(
+        source,
+        table,
+        join(folder, entry.name, folderOf(table)),
+        {
+          name: toolJobName('backup', entry.name, table),
+          ...(isPart && newCells(entry, last!)),
+          run: { ...options.run, ...(restart && { restart }) },
+        },
+        isPart ? entry.markersUntil?.[table] : undefined,
+      );
       return counters;
     };
     let counters = await add(false);
     if (!isWhole(entry, table)) {
       // What was dropped while the table was read, or since an interrupted backup began, is missing in what was read.
       const now = await marksOf(source, [table]);
-      if (wholeOf([table], now, last).length > 0) {
+      const until = now.markersUntil[table];
+      const hidesMore = until !== undefined && until !== entry.markersUntil?.[table];
+      if ((counters['earlyPuts'] ?? 0) > 0 || hidesMore || wholeOf([table], now, last).length > 0) {
         entry = {
           ...entry,
           whole: [...(entry.whole ?? []), table],
@@ -170,6 +181,7 @@ async function nextEntry(
     begun,
     tables,
     ...(incremental && whole.length > 0 && { whole }),
+    ...(incremental && marks.commit !== undefined && { markersUntil: marks.markersUntil }),
     ...(marks.commit !== undefined && { commit: marks.commit }),
     layouts: marks.layouts,
     complete: false,
@@ -180,8 +192,10 @@ async function nextEntry(
 interface TableMarks {
   readonly layouts: Readonly<Record<string, string | null>>;
   readonly commit: number | undefined;
-  /** By table, the last commit that deleted single versions; missing where the engine does not tell. */
-  readonly versionDeletes: Readonly<Record<string, number>>;
+  /** By table, the last commit that deleted single versions, or wrote a marker that was dropped; missing where the engine does not tell. */
+  readonly lastDeletes: Readonly<Record<string, number>>;
+  /** By table, the newest timestamp of dropped markers, likewise. */
+  readonly markersUntil: Readonly<Record<string, number>>;
 }
 
 async function marksOf(source: Engine, tables: readonly string[]): Promise<TableMarks> {
@@ -198,8 +212,14 @@ async function marksOf(source: Engine, tables: readonly string[]): Promise<Table
       ? Object.fromEntries(tables.map((table) => [table, null]))
       : await layoutsOf(source, tables, changes),
     commit: commits.length === 0 ? undefined : Math.min(...commits),
-    versionDeletes: Object.fromEntries(
-      [...changes].map(([table, { lastVersionDelete }]) => [table, lastVersionDelete]),
+    lastDeletes: Object.fromEntries(
+      [...changes].map(([table, { lastVersionDelete, lastDroppedMarker }]) => [
+        table,
+        Math.max(lastVersionDelete, lastDroppedMarker),
+      ]),
+    ),
+    markersUntil: Object.fromEntries(
+      [...changes].map(([table, { droppedMarkersUntil }]) => [table, droppedMarkersUntil]),
     ),
   };
 }
@@ -207,7 +227,7 @@ async function marksOf(source: Engine, tables: readonly string[]): Promise<Table
 /** The tables that cannot be continued from the last backup with what was written since. */
 function wholeOf(
   tables: readonly string[],
-  { layouts, commit, versionDeletes }: TableMarks,
+  { layouts, commit, lastDeletes }: TableMarks,
   last: BackupEntry | undefined,
 ): string[] {
   const before = last?.layouts ?? {};
@@ -219,7 +239,7 @@ function wholeOf(
       isOther ||
       layouts[table] === null ||
       layouts[table] !== before[table] ||
-      (versionDeletes[table] ?? 0) > (last?.commit ?? 0),
+      (lastDeletes[table] ?? 0) > (last?.commit ?? 0),
   );
 }
 

@@ -9,7 +9,7 @@ import { PartFile, partName } from '../job/files/part-file.js';
 import { sequenceFiles } from '../job/pipeline/file-sink.js';
 import { checkSelection, runPass, scanOf, type ToolOptions } from '../job/table-pass.js';
 import type { JobOutcome, SplitContext, SplitWork } from '../job/types.js';
-import type { Engine, Result } from '../table/index.js';
+import { CellType, type Engine, type Result } from '../table/index.js';
 import { endOfFile, FRAME_BYTES, FrameBuilder, HEAD } from './cell-frames.js';
 import {
   EXPORT_FOLDER,
@@ -49,6 +49,20 @@ export async function exportTable(
     isSequences ? IGNORED.test(name) || SEQUENCE_FILE.test(name) : isFileOf(EXPORT_FOLDER, name);
   await ownFolder(folder, 'export', isOwn);
   if (isSequences) return exportSequenceFiles(engine, table, folder, options);
+  return exportCells(engine, table, folder, options);
+}
+
+/**
+ * Exports a table into the files of `rowan export`, as `exportTable` does.
+ * @param earlyUntil Also counts, as `earlyPuts`, the puts with a timestamp up to this one.
+ */
+export async function exportCells(
+  engine: Engine,
+  table: string,
+  folder: string,
+  options: ToolOptions,
+  earlyUntil = -1,
+): Promise<JobOutcome> {
   return runPass(engine, options, {
     tool: 'export',
     table,
@@ -57,7 +71,7 @@ export async function exportTable(
     // While files of an earlier export are overwritten, the folder must not count as an export.
     prepare: () => removeManifest(folder, EXPORT_FOLDER),
     scan: () => scanOf(options, true),
-    open: (context) => FileExport.open(folder, context),
+    open: (context) => FileExport.open(folder, context, earlyUntil),
     async finish(_run, workOf) {
       const files = [...(await workOf(0)).values()] as unknown as FileState[];
       const manifest: ExportManifest = {
@@ -125,14 +139,16 @@ class FileExport implements SplitWork {
   private constructor(
     private readonly file: PartFile,
     private readonly context: SplitContext,
+    private readonly earlyUntil: number,
     private state: FileState,
   ) {}
 
-  static async open(folder: string, context: SplitContext): Promise<FileExport> {
+  static async open(folder: string, context: SplitContext, earlyUntil: number): Promise<FileExport> {
     const resumed = context.resumed as FileState | undefined;
     const name = partName(context.split, 'cells');
     const file = await PartFile.open(join(folder, name), resumed?.bytes);
-    const made = new FileExport(file, context, resumed ?? { name, bytes: 0, rows: 0, cells: 0 });
+    const state = resumed ?? { name, bytes: 0, rows: 0, cells: 0 };
+    const made = new FileExport(file, context, earlyUntil, state);
     try {
       if (resumed === undefined) await file.append(HEAD);
     } catch (error) {
@@ -151,7 +167,17 @@ class FileExport implements SplitWork {
     }
     this.context.count('rows', rows.length);
     this.context.count('cells', cells);
+    if (this.earlyUntil >= 0) this.context.count('earlyPuts', this.earlyPuts(rows));
     this.state = { ...this.state, rows: this.state.rows + rows.length, cells: this.state.cells + cells };
+  }
+
+  private earlyPuts(rows: readonly Result[]): number {
+    let puts = 0;
+    for (const { cells } of rows) {
+      for (const { type, timestamp } of cells)
+        if (timestamp <= this.earlyUntil && type === CellType.Put) puts++;
+    }
+    return puts;
   }
 
   /** Waits for the previous frame, so that at most two exist. */

@@ -1,14 +1,17 @@
 import { CellType } from '../../table/index.js';
 import type { CellCursor } from '../cursor.js';
+import type { DroppedMarkers } from '../manifest/index.js';
 import { ColumnBytes } from '../match/matcher.js';
 
 /** What matters to copies of a table that were made before, of what a flush or compaction has read and dropped. */
 export interface Drops {
   /**
-   * It has dropped delete markers, or cells that will not stay hidden in a copy that has them: a copy that later gets all that was written
-   * since may show what the table does not, or hide what it shows.
+   * It has dropped what will not stay hidden in a copy that has it: a copy that later gets all that was written since may show what the
+   * table does not, or hide what it shows.
    */
   readonly isLoss: boolean;
+  /** The delete markers that it has dropped without a loss to copies that have them; undefined: none. */
+  readonly markers: DroppedMarkers | undefined;
   /** It has dropped puts. They stay hidden in a copy unless single versions are deleted. */
   readonly hasPuts: boolean;
   /** The sequence number of the newest marker of single versions that it has read; 0 for none. */
@@ -17,6 +20,8 @@ export interface Drops {
 
 /** The rules of the family that decide which drops are repeated by every reader of a copy. */
 interface DropRules {
+  /** Whether a marker hides what is older than it, whenever that was written, and nothing hidden is kept. */
+  readonly arePlainMarkers: boolean;
   readonly minVersions: number;
   readonly oldestUnexpired: number;
   readonly now: number;
@@ -28,11 +33,15 @@ interface DropRules {
  *
  * - A put in excess of the versions, for as long as the newer ones are there: a newer one that expires earlier by its own time to live
  *   is a loss. Deletes of single versions are told apart (`hasPuts`, `versionDeletes`), as they may come later.
- * - A put that a marker hides, for as long as the copy has the marker: a marker with a time to live is a loss, and so is the drop of any.
+ * - A put that a marker hides, for as long as the copy has the marker: a marker with a time to live is a loss.
+ * - A marker that the copy has hides there what it hid here. It must hide nothing else, and a copy that does not have it cannot get
+ *   it: so the newest commit and timestamp of dropped markers are told (`markers`). Where markers depend on more, each is a loss.
  * - What exceeds the family's time to live expires there, too.
  */
 export class DropWatch {
   private isLoss = false;
+  private lastMarker = -1;
+  private markersUntil = -1;
   private hasPuts = false;
   private versionDeletes = 0;
   private hasFleetingMarkers = false;
@@ -43,8 +52,8 @@ export class DropWatch {
   constructor(private readonly rules: DropRules) {}
 
   get drops(): Drops {
-    const { isLoss, hasPuts, versionDeletes } = this;
-    return { isLoss, hasPuts, versionDeletes };
+    const { isLoss, hasPuts, versionDeletes, lastMarker: commit, markersUntil: until } = this;
+    return { isLoss, markers: commit < 0 ? undefined : { commit, until }, hasPuts, versionDeletes };
   }
 
   startRow(): void {
@@ -68,7 +77,7 @@ export class DropWatch {
     const isMarker = cell.type !== CellType.Put;
     if (isMarker) this.readMarker(cell);
     if (this.isPastAge(cell)) return;
-    if (isMarker) this.isLoss = true;
+    if (isMarker) this.droppedMarker(cell);
     else this.droppedPut(cell);
   }
 
@@ -76,6 +85,15 @@ export class DropWatch {
   passed(cell: CellCursor): void {
     if (cell.type !== CellType.Put) this.readMarker(cell);
     if (!this.isPastAge(cell)) this.droppedPut(cell);
+  }
+
+  private droppedMarker({ seq, timestamp, ttl }: CellCursor): void {
+    if (ttl !== 0 || !this.rules.arePlainMarkers) {
+      this.isLoss = true;
+      return;
+    }
+    this.lastMarker = Math.max(this.lastMarker, seq);
+    this.markersUntil = Math.max(this.markersUntil, timestamp);
   }
 
   private droppedPut(cell: CellCursor): void {

@@ -135,15 +135,20 @@ export class FamilyWork {
     for (const file of files) file.retain();
     try {
       const { written, drops } = await this.runCompaction(place, files, fileNo, major);
-      const history = this.historyAfter(place, fileNo, drops);
+      const history = this.historyAfter(place, fileNo, drops, files);
+      let later = history;
       await ledger.publishFiles({
         files: written ? [{ written, family: store.descriptor }] : [],
         edits: [...replacementEdits(region, store, files, written), ...historyEdits(state, history)],
         adopt: (added) => {
+          // Puts were written meanwhile.
+          if (history.lastLoss === undefined) later = this.historyAfter(place, fileNo, drops, files);
           store.replaceFiles(files, added);
-          state.history = mergedHistory(state.history, history);
+          state.history = mergedHistory(state.history, later);
         },
       });
+      if (later.lastLoss !== history.lastLoss)
+        await ledger.publishFiles({ files: [], edits: historyEdits(state, later), adopt: () => {} });
       store.bytesCompacted += written?.size ?? 0;
       environment.emit({
         kind: 'compactionEnd',
@@ -185,17 +190,23 @@ export class FamilyWork {
 
   /**
    * What a flush or compaction adds to the history of its table. Puts that it has dropped are a loss where single versions are deleted:
-   * the ones that were newer may be those.
+   * the ones that were newer may be those. So are markers that hid puts which the compaction has not merged: a copy hides those for ever.
    */
-  private historyAfter({ state, store }: Place, fileNo: number, drops: Drops): TableHistory {
+  private historyAfter(
+    { state, store }: Place,
+    fileNo: number,
+    { isLoss, markers: droppedMarkers, ...drops }: Drops,
+    merged: readonly StoreFile[] = [],
+  ): TableHistory {
     const { environment } = this.parts;
     const versionDeletes = Math.max(state.history.versionDeletes, drops.versionDeletes);
     const mayReappear =
       versionDeletes > 0 &&
       (drops.versionDeletes > 0 || store.version.files.some(({ meta }) => meta.deletes > 0));
-    if (!drops.isLoss && !(drops.hasPuts && mayReappear)) return { versionDeletes };
+    const uncovers = droppedMarkers !== undefined && hasPutsUntil(store, droppedMarkers.until, merged);
+    if (!isLoss && !uncovers && !(drops.hasPuts && mayReappear)) return { droppedMarkers, versionDeletes };
     const random = Math.floor(environment.settings.random() * 0x100000000);
-    return { versionDeletes, lastLoss: `${fileNo}-${environment.now()}-${random}` };
+    return { droppedMarkers, versionDeletes, lastLoss: `${fileNo}-${environment.now()}-${random}` };
   }
 
   /**
@@ -245,9 +256,19 @@ function flushEdits(
 }
 
 /** The edit of a table whose history changes. */
-function historyEdits({ id, history }: TableState, { lastLoss, versionDeletes }: TableHistory): Edit[] {
-  if (lastLoss === undefined && versionDeletes === history.versionDeletes) return [];
-  return [{ type: 'tableAlter', id, history: { lastLoss, versionDeletes } }];
+function historyEdits({ id, history }: TableState, added: TableHistory): Edit[] {
+  const { lastLoss, droppedMarkers, versionDeletes } = added;
+  const isKnown = versionDeletes === history.versionDeletes && droppedMarkers === undefined;
+  return isKnown && lastLoss === undefined ? [] : [{ type: 'tableAlter', id, history: added }];
+}
+
+/** Whether the family has puts up to a timestamp in memory, or in other files than these. */
+function hasPutsUntil({ version }: FamilyStore, timestamp: number, except: readonly StoreFile[]): boolean {
+  const { active, frozen, files } = version;
+  return (
+    [active, ...frozen].some(({ earliestPut }) => earliestPut <= timestamp) ||
+    files.some((file) => !except.includes(file) && file.meta.earliestPutTimestamp <= timestamp)
+  );
 }
 
 function replacementEdits(

@@ -246,7 +246,9 @@ export class CompactionScanner {
     this.matcher = family.newVersionBehavior
       ? new NewVersionCompactionMatcher(rules)
       : new ClassicCompactionMatcher(rules);
-    this.watch = new DropWatch(rules);
+    const arePlainMarkers =
+      family.keepDeletedCells === 'FALSE' && !family.newVersionBehavior && family.minVersions === 0;
+    this.watch = new DropWatch({ ...rules, arePlainMarkers });
     this.merge = new CellMerge(cursors, Number.POSITIVE_INFINITY);
     this.merge.begin();
   }

@@ -21,10 +21,20 @@ export interface FileEntry {
   readonly maxSeq: number;
 }
 
+/** Delete markers that flushes and compactions have dropped. */
+export interface DroppedMarkers {
+  /** The sequence number of the one that was written last. */
+  readonly commit: number;
+  /** The newest timestamp of any. */
+  readonly until: number;
+}
+
 /** What incremental copies of a table must know of its past. */
 export interface TableHistory {
   /** Another text after each flush or compaction that dropped what a copy of before may show again (`DropWatch`); undefined: none did. */
   readonly lastLoss?: string | undefined;
+  /** Undefined: none was dropped of which copies must know. */
+  readonly droppedMarkers?: DroppedMarkers | undefined;
   /** No file has a marker of single versions with a greater sequence number; 0: none was ever in a file. */
   readonly versionDeletes: number;
 }
@@ -34,8 +44,16 @@ export const NO_HISTORY: TableHistory = Object.freeze({ versionDeletes: 0 });
 
 /** The history of a table that also has the later one. */
 export function mergedHistory(before: TableHistory, later: TableHistory): TableHistory {
+  const [dropped, also] = [before.droppedMarkers, later.droppedMarkers];
   return {
     lastLoss: later.lastLoss ?? before.lastLoss,
+    droppedMarkers:
+      dropped && also
+        ? {
+            commit: Math.max(dropped.commit, also.commit),
+            until: Math.max(dropped.until, also.until),
+          }
+        : (also ?? dropped),
     versionDeletes: Math.max(before.versionDeletes, later.versionDeletes),
   };
 }
@@ -259,7 +277,15 @@ function historyOf({ history }: Json): { readonly history?: TableHistory } {
   if (history === undefined) return {};
   const json = history as Json;
   const lastLoss = json['lastLoss'] === undefined ? {} : { lastLoss: text(json, 'lastLoss') };
-  return { history: { ...lastLoss, versionDeletes: natural(json, 'versionDeletes') } };
+  return {
+    history: { ...lastLoss, ...droppedMarkersOf(json), versionDeletes: natural(json, 'versionDeletes') },
+  };
+}
+
+function droppedMarkersOf({ droppedMarkers }: Json): { readonly droppedMarkers?: DroppedMarkers } {
+  if (droppedMarkers === undefined) return {};
+  const json = droppedMarkers as Json;
+  return { droppedMarkers: { commit: natural(json, 'commit'), until: integer(json, 'until') } };
 }
 
 function descriptor(json: unknown): TableDescriptor {

@@ -43,6 +43,8 @@ export class Memstore {
   maxSeq = -1;
   minTimestamp = Number.POSITIVE_INFINITY;
   maxTimestamp = -1;
+  /** The timestamp of the oldest put. */
+  earliestPut = Number.POSITIVE_INFINITY;
   /** The number of family delete markers, in any row (R4): without them, point reads may skip the start of a row. */
   familyMarkers = 0;
   /** The number of delete markers of any kind. */
@@ -264,6 +266,8 @@ export class Memstore {
       if (type === CellType.DeleteFamily || type === CellType.DeleteFamilyVersion) this.familyMarkers++;
       // A column or family marker hides everything below its timestamp (R56).
       if (type === CellType.DeleteColumn || type === CellType.DeleteFamily) this.minTimestamp = 0;
+    } else if (timestamp < this.earliestPut) {
+      this.earliestPut = timestamp;
     }
   }
 

@@ -190,6 +190,7 @@ test('every incremental backup has a table in full while its rows are being upgr
 
 test('a deleted row stays deleted though a compaction has dropped its marker since the last backup', async () => {
   await write('a', 0, 4, 'one');
+  stage.later(1);
   await backupTables(stage.engine, stage.folder);
   stage.later(3_600_000);
   await stage.engine.table('a').delete(new Delete('a1'));
@@ -206,6 +207,41 @@ test('a deleted row stays deleted though a compaction has dropped its marker sin
   expect(await differences(stage.other, 'a')).toBe(0);
 });
 
+test('a table whose dropped markers the last backup has is not in full', async () => {
+  await write('a', 0, 20, 'one');
+  await backupTables(stage.engine, stage.folder);
+  for (const row of ['a1', 'a3', 'z2']) {
+    stage.later(1000);
+    await stage.engine.table('a').delete(new Delete(row));
+    stage.later(1000);
+    await backupTables(stage.engine, stage.folder, { incremental: true });
+    stage.later(1000);
+    await write('a', 18, 20, 'two');
+    await stage.engine.admin.majorCompact('a');
+    const added = await backupTables(stage.engine, stage.folder, { incremental: true });
+    expect([added.cells, added.backup.whole]).toEqual([2, undefined]);
+  }
+  await restoreTables(stage.other, stage.folder);
+  expect((await stage.other.table('a').get(new Get('a1'))).isEmpty).toBe(true);
+  const { counters } = await countRows(stage.other, 'a');
+  expect(counters['rows']).toBe(17);
+});
+
+test('a put below a dropped marker, which earlier backups have, is not hidden in a restore', async () => {
+  await write('a', 0, 4, 'one');
+  stage.later(1000);
+  await stage.engine.table('a').delete(new Delete('a1'));
+  await backupTables(stage.engine, stage.folder, { tables: ['a'] });
+  stage.later(1000);
+  await stage.engine.admin.majorCompact('a');
+  await backupTables(stage.engine, stage.folder, { incremental: true, tables: ['a'] });
+  await stage.engine.table('a').put(new Put('a1').addColumn('f', 'q', 'old', stage.engine.now() - 1500));
+  const { backup } = await backupTables(stage.engine, stage.folder, { incremental: true, tables: ['a'] });
+  expect(backup.whole).toEqual(['a']);
+  await restoreTables(stage.other, stage.folder);
+  expect(await differences(stage.other, 'a')).toBe(0);
+});
+
 test('an incremental backup that was cut off has what was dropped until it is gone on with', async () => {
   await write('a', 0, 40, 'one');
   await backupTables(stage.engine, stage.folder, { tables: ['a'] });
@@ -216,6 +252,24 @@ test('an incremental backup that was cut off has what was dropped until it is go
   ).rejects.toThrow('This worker is dead');
   for (const row of ['a1', 'z2', 'a41', 'z70']) await stage.engine.table('a').delete(new Delete(row));
   await stage.engine.admin.majorCompact('a');
+  const { backup } = await backupTables(stage.engine, stage.folder, options);
+  expect(backup).toMatchObject({ name: '0002-incremental', whole: ['a'] });
+  await restoreTables(stage.other, stage.folder);
+  expect(await differences(stage.other, 'a')).toBe(0);
+});
+
+test('a put below a marker that was dropped while an incremental backup was cut off is not hidden in a restore', async () => {
+  await write('a', 0, 40, 'one');
+  stage.later(1000);
+  await stage.engine.table('a').delete(new Delete('z38'));
+  await backupTables(stage.engine, stage.folder, { tables: ['a'] });
+  await write('a', 40, 80, 'two');
+  const options = { incremental: true, tables: ['a'], run: { batchRows: 1, checkpointRows: 1, parallel: 1 } };
+  await expect(
+    backupTables(workerOn(stage.engine, { lives: 12 }).engine, stage.folder, options),
+  ).rejects.toThrow('This worker is dead');
+  await stage.engine.admin.majorCompact('a');
+  await stage.engine.table('a').put(new Put('z38').addColumn('f', 'q', 'early', stage.engine.now() - 500));
   const { backup } = await backupTables(stage.engine, stage.folder, options);
   expect(backup).toMatchObject({ name: '0002-incremental', whole: ['a'] });
   await restoreTables(stage.other, stage.folder);

@@ -12,7 +12,10 @@ import { Put, tableDescriptor } from '../../../src/table/index.js';
 import { withFolder } from '../engine/support.js';
 
 /** The result of a job without output. */
-const DONE: JobResult = { written: undefined, drops: { isLoss: false, hasPuts: false, versionDeletes: 0 } };
+const DONE: JobResult = {
+  written: undefined,
+  drops: { isLoss: false, markers: undefined, hasPuts: false, versionDeletes: 0 },
+};
 
 class Recorder implements JobExecutor {
   jobs = 0;

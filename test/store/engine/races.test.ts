@@ -2,7 +2,7 @@
 
 import { describe, expect, test } from 'vitest';
 import type { EmbeddedEngine } from '../../../src/store/engine.js';
-import { Cell, CellType, Scan, type Table, tableDescriptor } from '../../../src/table/index.js';
+import { Cell, CellType, Delete, Scan, type Table, tableDescriptor } from '../../../src/table/index.js';
 import { MemoryFileSystem } from '../../../src/testing/fs/memory-fs.js';
 import { scaled } from '../../proof/scale.js';
 import { contents, createTable, memoryStore, put, type TestStore } from './support.js';
@@ -233,5 +233,56 @@ describe('the end of a table or store while it is worked on', () => {
     await scanner.close();
     expect(store.fileSystem.readdir('/db').filter((name) => name.endsWith('.sst'))).toEqual([]);
     await store.engine.close();
+  });
+});
+
+describe('a put below a marker, written while a compaction drops the marker, is told as a loss of copies', () => {
+  /** Where the put comes: before the compaction merges, and while its result is recorded. */
+  const moments: readonly ['compactionBegin' | 'sync', string][] = [
+    ['compactionBegin', 'before the merge'],
+    ['sync', 'after the merge'],
+  ];
+  test.each(moments)('%s: %s', async (moment) => {
+    let due = false;
+    let written: Promise<void> | undefined;
+    const write = (): void => {
+      if (due) written = store.engine.table('t').put(put('a', 'early', 'f', 'q', 5));
+      due = false;
+    };
+    const syncDelay = async (): Promise<void> => {
+      if (moment === 'sync') write();
+    };
+    const store = await memoryStore({
+      compaction: { minFiles: 2 },
+      fileSystem: new MemoryFileSystem({ syncDelay }),
+      onEvent: ({ kind }) => {
+        if (kind === 'compactionBegin') due = true;
+        if (kind === moment) write();
+      },
+    });
+    const table = await createTable(store.engine);
+    await table.delete(new Delete('a').addColumns('f', 'q', 7));
+    await store.engine.admin.flush('t');
+    await table.put(put('b', 'other'));
+    await store.engine.admin.flush('t');
+    expect(await store.engine.admin.changesOf('t')).toMatchObject({ lastLoss: undefined });
+    await store.engine.admin.compact('t');
+    await written;
+    expect(await contents(table)).toEqual(['a f:q=early', 'b f:q=other']);
+    const told = await store.engine.admin.changesOf('t');
+    expect(told).toMatchObject({ lastLoss: expect.any(String), droppedMarkersUntil: 7 });
+    await store.reopen();
+    expect(await store.engine.admin.changesOf('t')).toMatchObject({ lastLoss: told.lastLoss });
+    await store.engine.close();
+  });
+
+  test('and one written later is not', async () => {
+    const { engine } = await memoryStore();
+    const table = await createTable(engine);
+    await table.delete(new Delete('a').addColumns('f', 'q', 7));
+    await engine.admin.majorCompact('t');
+    await table.put(put('a', 'early', 'f', 'q', 5));
+    expect(await engine.admin.changesOf('t')).toMatchObject({ lastLoss: undefined, lastDroppedMarker: 1 });
+    await engine.close();
   });
 });

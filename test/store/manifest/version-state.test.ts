@@ -28,6 +28,8 @@ const EVERYTHING: readonly Edit[] = [
   { type: 'walAdd', number: 5 },
   { type: 'counters', nextFile: 50, nextId: 60, lastSeq: 100 },
   { type: 'tableAlter', id: 1, history: { lastLoss: '7-1000-1', versionDeletes: 20 } },
+  { type: 'tableAlter', id: 1, history: { versionDeletes: 9, droppedMarkers: { commit: 7, until: 300 } } },
+  { type: 'tableAlter', id: 1, history: { versionDeletes: 9, droppedMarkers: { commit: 9, until: 200 } } },
   { type: 'tableAlter', id: 1, history: { versionDeletes: 9 } },
 ];
 
@@ -46,7 +48,8 @@ describe('the state of a store', () => {
 
   it('has what the history of a table was and became', () => {
     const table = stateOf(...EVERYTHING).tables.get(1);
-    expect(table!.history).toEqual({ lastLoss: '7-1000-1', versionDeletes: 20 });
+    const droppedMarkers = { commit: 9, until: 300 };
+    expect(table!.history).toEqual({ lastLoss: '7-1000-1', droppedMarkers, versionDeletes: 20 });
   });
 
   it('is never changed', () => {

@@ -162,42 +162,53 @@ describe('what is dropped, for copies of before', () => {
     ttl,
   });
   const cases: readonly [string, readonly RunCell[], Partial<CompactionOptions>, Drops][] = [
-    ['nothing', [cell('q', 5, P, 5)], {}, { isLoss: false, hasPuts: false, versionDeletes: 0 }],
+    [
+      'nothing',
+      [cell('q', 5, P, 5)],
+      {},
+      { isLoss: false, markers: undefined, hasPuts: false, versionDeletes: 0 },
+    ],
     [
       'a version',
       [cell('q', 6, P, 6), cell('q', 5, P, 5)],
       {},
-      { isLoss: false, hasPuts: true, versionDeletes: 0 },
+      { isLoss: false, markers: undefined, hasPuts: true, versionDeletes: 0 },
     ],
     [
       'a version that outlives the newer one',
       [expiring(999_999, 50), cell('q', 5, P, 5)],
       {},
-      { isLoss: true, hasPuts: true, versionDeletes: 0 },
+      { isLoss: true, markers: undefined, hasPuts: true, versionDeletes: 0 },
     ],
     [
       'a version that expires before the newer one',
       [expiring(999_999, 50), expiring(999_980, 50)],
       {},
-      { isLoss: false, hasPuts: true, versionDeletes: 0 },
+      { isLoss: false, markers: undefined, hasPuts: true, versionDeletes: 0 },
     ],
     [
       'no marker',
       [cell('q', 6, DC, 6), cell('q', 5, P, 5)],
       {},
-      { isLoss: false, hasPuts: true, versionDeletes: 0 },
+      { isLoss: false, markers: undefined, hasPuts: true, versionDeletes: 0 },
     ],
     [
-      'a marker',
-      [cell('q', 6, DC, 6)],
+      'markers',
+      [cell('q', 6, DC, 6), cell('x', 8, DC, 2)],
       { kind: 'major' },
-      { isLoss: true, hasPuts: false, versionDeletes: 0 },
+      { isLoss: false, markers: { commit: 6, until: 8 }, hasPuts: false, versionDeletes: 0 },
     ],
     [
       'a marker of a version',
       [cell('q', 6, D, 7)],
       { kind: 'major' },
-      { isLoss: true, hasPuts: false, versionDeletes: 7 },
+      { isLoss: false, markers: { commit: 7, until: 6 }, hasPuts: false, versionDeletes: 7 },
+    ],
+    [
+      'a marker that expires',
+      [{ ...cell('q', 999_999, DC, 6), ttl: 50 }],
+      { kind: 'major' },
+      { isLoss: true, markers: undefined, hasPuts: false, versionDeletes: 0 },
     ],
   ];
 
@@ -209,9 +220,20 @@ describe('what is dropped, for copies of before', () => {
     expect(scanner.drops).toEqual(drops);
   });
 
+  test.each<FamilyOptions>([
+    { keepDeletedCells: 'TRUE' },
+    { newVersionBehavior: true },
+    { minVersions: 1, versions: 2, ttl: 100 },
+  ])('a marker that does not only hide what is older is a loss: %j', (family) => {
+    const options = { kind: 'major', earliestPutTimestamp: 7 } as const;
+    const scanner = scannerOf([cell('q', 6, DC, 6)], family, options);
+    scanner.step(10);
+    expect(scanner.drops).toMatchObject({ isLoss: true, markers: undefined });
+  });
+
   test('what the whole family finds expired is no loss', () => {
     const scanner = scannerOf([cell('q', 6, DC, 6), cell('q', 5, P, 5)], { ttl: 100 }, { kind: 'major' });
     scanner.step(10);
-    expect(scanner.drops).toEqual({ isLoss: false, hasPuts: false, versionDeletes: 0 });
+    expect(scanner.drops).toEqual({ isLoss: false, markers: undefined, hasPuts: false, versionDeletes: 0 });
   });
 });
