@@ -23,10 +23,26 @@ export async function runCli(args: readonly string[], context: CliContext): Prom
     return ExitCode.ok;
   } catch (error) {
     if (error instanceof CliExit) return error.code;
-    if (error instanceof CommanderError) return error.exitCode === 0 ? ExitCode.ok : ExitCode.usage;
+    if (error instanceof CommanderError) {
+      if (error.code === 'commander.unknownCommand') await suggestSubcommands(args, context);
+      return error.exitCode === 0 ? ExitCode.ok : ExitCode.usage;
+    }
     context.writeError(`${describeError(error)}\n`);
     return ExitCode.failed;
   }
+}
+
+/** Names the commands that have a subcommand of the unknown command's name, as `rowan store repair` for `rowan repair`. */
+async function suggestSubcommands(args: readonly string[], context: CliContext): Promise<void> {
+  const program = new Command('rowan');
+  for (const { load } of COMMANDS) (await load())(program, context);
+  if (program.commands.some((each) => each.name() === args[0])) return;
+  const lines = program.commands.flatMap((group) =>
+    group.commands
+      .filter((each) => each.name() === args[0])
+      .map((each) => `  rowan ${group.name()} ${each.name()}: ${each.description()}\n`),
+  );
+  if (lines.length > 0) context.writeError(`There are:\n${lines.join('')}`);
 }
 
 /** Builds the program for a command line: with the module of its command, or with the names of all commands. */

@@ -52,6 +52,16 @@ describe('rowan', () => {
     expect((await run('store', 'nope')).err).toContain('\nCommands: stats, verify, compact, ');
   });
 
+  test('an unknown command is answered with the subcommands of its name', async () => {
+    const { code, err } = await run('repair', 'folder');
+    expect(code).toBe(2);
+    expect(err).toContain("unknown command 'repair'");
+    expect(err).toContain('There are:\n');
+    expect(err).toContain('\n  rowan store repair: Repairs a damaged store');
+    expect(err).toContain('\n  rowan index repair: ');
+    expect((await run('nope')).err).not.toContain('There are');
+  });
+
   test('descriptions of commands say in sentences what a command does', async () => {
     const program = new Command('rowan');
     for (const { load } of COMMANDS) (await load())(program, processContext);

@@ -175,6 +175,8 @@ test('what cannot be asked is refused in words, and the next call is answered', 
     ['query', { entity: 'Thing', limit: 0 }, 'limit'],
     ['query', {}, 'entity'],
     ['query', { entity: 'Thing', write: true }, 'additional properties'],
+    ['query', { entity: 'Thing', where: { size: 1 } }, 'where must be array. Give a list: [{ "property": '],
+    ['query', { entity: 'Thing', key: 'c1' }, 'key must be object. Give an object: { "customerId": '],
     ['query', { entity: 'Thing', key: { other: 'x' } }, 'There is no part "other"'],
     ['query', { entity: 'Thing', cursor: 'no cursor' }, 'cursor'],
     [
