@@ -1,5 +1,6 @@
 /** Converts entities to JSON values and back, without loss: for exports, tools and tests. */
 
+import { compareBytes } from '../bytes/index.js';
 import type { JsonValue } from '../codec/index.js';
 import { InvalidArgumentError } from '../errors.js';
 import { storedCodec, storedValue, valueOfStored } from '../key/codecs/index.js';
@@ -16,7 +17,8 @@ type Encoder = Pick<ValueCodec<unknown>, 'name' | 'encode'>;
 
 /**
  * Converts the objects of one entity. Dates become ISO texts, bigints decimal texts, bytes base64, Maps lists of
- * [key, value], values of user-defined codecs tagged objects. Undefined is omitted, null is kept.
+ * [key, value], values of user-defined codecs tagged objects. So do scalars whose text the codec would read as another value, as
+ * those of a union, and NaN and -0. Undefined is omitted, null is kept.
  */
 export class PlainConverter {
   constructor(
@@ -76,12 +78,12 @@ export class PlainConverter {
   }
 
   private valueToPlain(property: ShapeProperty, value: unknown): JsonValue {
-    if (property.kind !== 'column') return scalarToPlain(storedValue(this.partCodec(property.name), value));
+    if (property.kind !== 'column') return valueToScalar(this.partCodec(property.name), value);
     const column = this.entity.columns[property.slot]!;
     switch (column.kind) {
       case 'columns':
         return [...(value as ReadonlyMap<unknown, unknown>)].map(([key, inner]) => [
-          scalarToPlain(column.window === undefined ? storedValue(column.qualifierCodec!, key) : key),
+          column.window === undefined ? valueToScalar(column.qualifierCodec!, key) : toTagged(key),
           inner === null ? null : columnToPlain(column, inner),
         ]);
       case 'versions':
@@ -146,7 +148,7 @@ function columnToPlain(column: ColumnSchema, given: unknown): JsonValue {
   const value = storedValue(column.codec, given);
   if (codec.name === 'json') return JSON.parse(Buffer.from(codec.encode(value)).toString()) as JsonValue;
   if (typeof value !== 'object' || value instanceof Date || value instanceof Uint8Array) {
-    return scalarToPlain(value);
+    return scalarToPlain(codec, value);
   }
   return toTagged(value);
 }
@@ -157,20 +159,72 @@ function columnFromPlain({ codec }: ColumnSchema, plain: JsonValue): unknown {
   return valueFromScalar(codec, plain);
 }
 
+function valueToScalar(codec: Encoder, value: unknown): JsonValue {
+  return scalarToPlain(storedCodec(codec), storedValue(codec, value));
+}
+
 function valueFromScalar(codec: Encoder, plain: JsonValue): unknown {
   return valueOfStored(codec, scalarFromPlain(storedCodec(codec), plain));
 }
 
-function scalarToPlain(value: unknown): JsonValue {
+function scalarToPlain(codec: Encoder, value: unknown): JsonValue {
+  if (typeof value === 'number' && Object.is(value, -0)) return numberToPlain(codec);
+  const text = textOf(value);
+  if (text === undefined) return toTagged(value);
+  const kind = KINDS.findIndex(({ isOne }) => isOne(value));
+  return kindsOf(codec).some((other) => other < kind) ? toTagged(value) : text;
+}
+
+/** The text of a scalar that JSON lacks; undefined for the others. */
+function textOf(value: unknown): string | undefined {
   if (value instanceof Date) return value.toISOString();
   if (value instanceof Uint8Array) return Buffer.from(value).toString('base64');
   if (typeof value === 'bigint') return String(value);
-  if (typeof value === 'number' && !Number.isFinite(value)) return String(value);
-  return toTagged(value);
+  return value === Number.POSITIVE_INFINITY || value === Number.NEGATIVE_INFINITY ? String(value) : undefined;
 }
 
-/** The value that the codec accepts. Codecs are strict, so at most one interpretation of a text fits. */
+/** -0, which JSON does not tell from 0, as the codec stores it. */
+function numberToPlain(codec: Encoder): JsonValue {
+  return compareBytes(codec.encode(0), codec.encode(-0)) === 0 ? 0 : { $number: '-0' };
+}
+
+/** The kinds of values that become texts, in the order of {@link READINGS}, and values that most codecs of the kind accept. */
+const KINDS: readonly { isOne(value: unknown): boolean; readonly samples: readonly unknown[] }[] = [
+  {
+    isOne: (value) => typeof value === 'string',
+    samples: ['', '0', 'AAAA', 'Infinity', '1970-01-01T00:00:00.000Z'],
+  },
+  { isOne: (value) => typeof value === 'bigint', samples: [0n] },
+  { isOne: (value) => typeof value === 'number', samples: [Number.POSITIVE_INFINITY] },
+  { isOne: (value) => value instanceof Date, samples: [new Date(0)] },
+  { isOne: (value) => value instanceof Uint8Array, samples: [new Uint8Array(0)] },
+];
+
+const kindsOfCodecs = new WeakMap<Encoder, readonly number[]>();
+
+/** The kinds that a codec accepts: several of a union, or of a user-defined codec. */
+function kindsOf(codec: Encoder): readonly number[] {
+  const known = kindsOfCodecs.get(codec);
+  if (known !== undefined) return known;
+  const kinds = KINDS.flatMap(({ samples }, kind) =>
+    samples.some((sample) => accepts(codec, sample)) ? [kind] : [],
+  );
+  kindsOfCodecs.set(codec, kinds);
+  return kinds;
+}
+
+function accepts(codec: Encoder, value: unknown): boolean {
+  try {
+    codec.encode(value);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** The value that the codec accepts. Scalars of which several interpretations fit are tagged. */
 function scalarFromPlain(codec: Encoder, plain: JsonValue): unknown {
+  if (typeof plain === 'object' && plain !== null) return fromTagged(plain);
   if (typeof plain !== 'string') {
     codec.encode(plain);
     return plain;

@@ -1,3 +1,4 @@
+import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { fromHex, toHex } from '../../src/bytes/index.js';
 import {
@@ -79,6 +80,26 @@ describe('values', () => {
     const text = avroCodec(avro.string);
     expect(toHex(text.encode('ab'))).toBe(`c301${toHex(fingerprintOf('string'))}046162`);
     expect(codec.encode(value).subarray(2, 10)).toEqual(fingerprintOf(codec.schema));
+  });
+
+  it('are longs with the same bytes as numbers and as bigints', () => {
+    const [numbers, bigints] = [avroCodec(avro.long), avroCodec(avro.bigLong)];
+    const body = (bytes: Uint8Array): string => toHex(bytes.subarray(10));
+    const largest = fc.bigInt(-(2n ** 53n - 2n), 2n ** 53n - 2n).map(Number);
+    fc.assert(
+      fc.property(fc.oneof(largest, fc.constantFrom(-(2 ** 52), -(2 ** 52) - 1, -(2 ** 53) + 2)), (value) => {
+        const bytes = numbers.encode(value);
+        expect(body(bytes)).toBe(body(bigints.encode(BigInt(value))));
+        expect(numbers.decode(bytes)).toBe(value);
+      }),
+    );
+    const smaller = bigints.encode(-(2n ** 53n) + 1n).subarray(10);
+    expect(() => numbers.decode(Buffer.concat([numbers.encode(0).subarray(0, 10), smaller]))).toThrow(
+      'precision',
+    );
+    expect(
+      avroCodec(avro.timestampMillis).decode(avroCodec(avro.timestampMillis).encode(new Date(-8.64e15))),
+    ).toEqual(new Date(-8.64e15));
   });
 
   it('may be larger than any buffer at hand, and do not share memory', () => {

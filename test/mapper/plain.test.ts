@@ -19,6 +19,7 @@ import {
 } from '../../decorators/index.js';
 import {
   avro,
+  avroCodec,
   bigint,
   boolean,
   bytes,
@@ -34,6 +35,7 @@ import {
   uuid,
   type ValueCodec,
 } from '../../src/codec/index.js';
+import { raw } from '../../src/key/index.js';
 import { compileSchema } from '../../src/mapper/index.js';
 import type { EntityMapper } from '../../src/schema/types.js';
 
@@ -129,6 +131,50 @@ describe('toPlain and fromPlain', () => {
         expect({ ...back }).toEqual(entity);
       }),
     );
+  });
+
+  it('tag what its text does not tell: scalars of unions, NaN and -0', () => {
+    const bytesOf = (base64: string): Uint8Array => Uint8Array.from(Buffer.from(base64, 'base64'));
+    type Scalar = string | number | bigint | Date | Uint8Array;
+    const long = { type: 'long', jsType: 'bigint' };
+    const union = avroCodec<Scalar>(['string', 'bytes', long]);
+    const either = avroCodec<Scalar>(['bytes', long]);
+    const number = avroCodec<Scalar>(['string', 'double']);
+    const time = avroCodec<Scalar>(['string', { type: 'long', logicalType: 'timestamp-millis' }]);
+    @Entity({ table })
+    @RowKey(part('at', raw.float64))
+    class Unclear {
+      declare static readonly key: ['at'];
+      at!: number;
+      @Column('d:ordered', float64) ordered?: number;
+      @Column('d:union', union) union?: Scalar;
+      @Column('d:either', either) either?: Scalar;
+      @Column('d:time', time) time?: Scalar;
+      @Columns('d:m.', { key: raw.float64, value: number }) map!: Map<number, Scalar>;
+      @Versions('d:v', union) history!: Versioned<Scalar>[];
+    }
+    const unclear: EntityMapper = compileSchema([Unclear]).entity(Unclear).mapper;
+    const unequal = ['', '5', 'NaN', 'AAAA', '1970-01-01T00:00:00.000Z', 5n, bytesOf('12345678')];
+    for (const at of [0, -0, 0.5, Number.NaN, Number.NEGATIVE_INFINITY]) {
+      for (const value of unequal) {
+        const entity = {
+          at,
+          ordered: 0,
+          union: value,
+          either: typeof value === 'string' ? bytesOf(value) : value,
+          time: typeof value === 'string' ? value : new Date(0),
+          map: new Map([[at, typeof value === 'string' ? value : at]]),
+          history: [{ value, timestamp: 1 }],
+        };
+        const plain = JSON.parse(JSON.stringify(unclear.toPlain(entity))) as Record<string, never>;
+        expect({ ...unclear.fromPlain(plain) }).toEqual(entity);
+      }
+    }
+    expect(unclear.toPlain({ at: 0, ordered: -0, union: '5' })).toEqual({ at: 0, ordered: 0, union: '5' });
+    expect(unclear.toPlain({ at: -0, union: 5n })).toEqual({
+      at: { $number: '-0' },
+      union: { $bigint: '5' },
+    });
   });
 
   it('rebuild nested instances', () => {

@@ -16,6 +16,58 @@ let library: AvroLibrary | undefined;
 export function avroLibrary(): AvroLibrary {
   // Codecs are created synchronously and cannot await an import. The published package bundles the library
   // (packaging/).
-  library ??= nodeModule.createRequire(import.meta.url)('avsc/lib/types.js') as AvroLibrary;
+  if (library === undefined) {
+    library = nodeModule.createRequire(import.meta.url)('avsc/lib/types.js') as AvroLibrary;
+    correctLongs(library.builtins.LongType.prototype as unknown as LongMethods);
+  }
   return library;
+}
+
+/** The bytes that avsc reads and writes, and its place in them. */
+interface Tap {
+  readonly buf: Uint8Array;
+  pos: number;
+}
+
+interface LongMethods {
+  _read(tap: Tap): number;
+  _write(tap: Tap, value: number): void;
+}
+
+/** From here on the zigzag form of a negative number is not exact. */
+const EXACT_ZIGZAG = 2 ** 52;
+/** The greatest long that avsc takes as a number. */
+const LARGEST_LONG = Number.MAX_SAFE_INTEGER - 1;
+
+/** avsc loses the sign of longs below -2^52, in both directions: those are read and written here. */
+function correctLongs(methods: LongMethods): void {
+  const { _read: read, _write: write } = methods;
+  methods._read = function (this: unknown, tap) {
+    const from = tap.pos;
+    const value = read.call(this, tap);
+    return value < EXACT_ZIGZAG && value > -EXACT_ZIGZAG ? value : longAt(tap.buf, from);
+  };
+  methods._write = function (this: unknown, tap, value) {
+    if (value < -EXACT_ZIGZAG && value >= -LARGEST_LONG && Number.isInteger(value)) writeNegative(tap, value);
+    else write.call(this, tap, value);
+  };
+}
+
+function longAt(bytes: Uint8Array, from: number): number {
+  const isNegative = (bytes[from]! & 1) === 1;
+  let half = (bytes[from]! & 0x7f) >>> 1;
+  for (let at = from, scale = 64; bytes[at]! >= 0x80; scale *= 128) half += (bytes[++at]! & 0x7f) * scale;
+  const value = isNegative ? -half - 1 : half;
+  if (Math.abs(value) > LARGEST_LONG) throw new Error('potential precision loss');
+  return value;
+}
+
+function writeNegative(tap: Tap, value: number): void {
+  const half = -value - 1;
+  let byte = (half % 64) * 2 + 1;
+  for (let rest = Math.floor(half / 64); rest > 0; rest = Math.floor(rest / 128)) {
+    tap.buf[tap.pos++] = byte | 0x80;
+    byte = rest % 128;
+  }
+  tap.buf[tap.pos++] = byte;
 }

@@ -37,6 +37,7 @@ export class ParquetRows implements ParquetDecoder {
         rowEnd,
         utf8: false,
         compressors: unpackers(package_),
+        parsers: { stringFromBytes: textOfBytes },
       });
       if (rows.length !== rowEnd - first || rows.some((row) => Object.values(row).some(isNone)))
         throw new CorruptionError('it has fewer rows than its footer says, or invalid times');
@@ -49,6 +50,13 @@ export class ParquetRows implements ParquetDecoder {
     this.file = undefined;
     await file?.handle.close();
   }
+}
+
+const decoder = new TextDecoder('utf-8', { ignoreBOM: true });
+
+/** A text as it stands. The package's own parser drops a byte order mark. */
+function textOfBytes(bytes: Uint8Array | undefined): string | undefined {
+  return bytes && decoder.decode(bytes);
 }
 
 /** Stays within one row group, so that no more of each column is decompressed than the group has. */

@@ -4,8 +4,8 @@ import { join } from 'node:path';
 import fc from 'fast-check';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { Column, defineEntity, defineTable, Entity, RowKey, Table } from '../../../decorators/index.js';
-import { date, int64, type JsonValue, json, text, transformed } from '../../../src/codec/index.js';
-import { bytes, part, recordType, salt } from '../../../src/key/index.js';
+import { avroCodec, date, int64, type JsonValue, json, text, transformed } from '../../../src/codec/index.js';
+import { bytes, part, raw, recordType, salt } from '../../../src/key/index.js';
 import { Scan } from '../../../src/table/index.js';
 import { openMemory } from '../../../src/testing/index.js';
 import { type BulkLoadToolOptions, bulkLoadFiles } from '../../../src/tools/bulk-load.js';
@@ -121,6 +121,40 @@ test.each(formats)(
     await synthesize(locked.engine, repository, schema, options);
   },
 );
+
+test.each(formats)('values at the limits come back as %s', async (format) => {
+  const either = avroCodec<string | Uint8Array | bigint>([
+    'string',
+    'bytes',
+    { type: 'long', jsType: 'bigint' },
+  ]);
+  const Limits = defineEntity({
+    name: 'Limits',
+    table: defineTable({ name: 'limits', families: { d: {} } }),
+    key: [part('id')],
+    columns: (c) => ({
+      text: c.column('d:t', text).optional(),
+      when: c.column('d:w', date).optional(),
+      number: c.column('d:n', raw.float64).optional(),
+      either: c.column('d:e', either).optional(),
+    }),
+  });
+  const all = [
+    { id: 'a', text: '\uFEFF', when: new Date(-8.64e15), number: Number.NaN, either: 5n },
+    { id: 'b', text: '', when: new Date(8.64e15), number: -0, either: Buffer.from('abc') },
+    { id: 'c', number: Number.NEGATIVE_INFINITY, either: '5' },
+  ];
+  await using from = await openMemory({ entities: [Limits] });
+  await using into = await openMemory({ entities: [Limits] });
+  const schema = from.schema.entity(Limits);
+  const stored = from.repository(Limits);
+  await stored.putMany(all);
+  const query = stored.find({}, { fullScan: true });
+  await exportEntities(from.engine, query, schema, join(folder, 'limits'), { format });
+  await importEntities(into.engine, into.repository(Limits), schema, [join(folder, 'limits')], { format });
+  const found = await into.repository(Limits).find({}, { fullScan: true }).all();
+  expect(found).toEqual(await query.all());
+});
 
 test('what is exported comes back, every value of it, and no other entity of the table', async () => {
   const repository = db.repository(Thing);
