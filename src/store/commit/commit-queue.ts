@@ -77,7 +77,8 @@ export function isSynced(durability: EffectiveDurability): boolean {
  * A synced write of many rows goes to the log first: its sync begins, and in the same turn its cells are added, while the disk works
  * ({@link CommitQueue.commit}).
  *
- * The log calls the queue when records have reached the operating system or the disk, or are lost. Invariants:
+ * The log calls the queue when records have reached the operating system or the disk, or are lost. Invariants (C7 is that of flushes,
+ * `background/family-work.ts`):
  *
  * C1. Writes get sequence numbers in the order in which they enter the log, and stand in the queue in that order.
  * C2. The read point never passes a waiting write. So no reader sees a write that a crash could undo, or a write of lower
@@ -136,10 +137,10 @@ export class CommitQueue implements LogObserver {
   /** Assigns the numbers of `count` writes, and returns the first. */
   allocate(count: number): number {
     invariant(this.loads === 0, 'C8');
-    return this.number(count);
+    return this.assign(count);
   }
 
-  private number(count: number): number {
+  private assign(count: number): number {
     const first = this.lastSeq + 1;
     this.lastSeq += count;
     return first;
@@ -152,7 +153,7 @@ export class CommitQueue implements LogObserver {
   begin(cells: WrittenCells, upserts: WrittenCells | undefined): BegunWrite {
     invariant(this.begun === undefined, 'C1');
     this.begun = new Waiting(this.lastSeq + 1, undefined, 'reject', cells, upserts);
-    this.add(this.begun);
+    this.enqueue(this.begun);
     return this.begun;
   }
 
@@ -224,9 +225,9 @@ export class CommitQueue implements LogObserver {
    * {@link commitLoad} or {@link abortLoad}; until then no write may be numbered.
    */
   beginLoad(): BegunWrite {
-    const load = new Waiting(this.number(1), undefined, 'stay', undefined, undefined);
+    const load = new Waiting(this.assign(1), undefined, 'stay', undefined, undefined);
     this.loads++;
-    this.add(load);
+    this.enqueue(load);
     return load;
   }
 
@@ -304,14 +305,14 @@ export class CommitQueue implements LogObserver {
   }
 
   private wait(entry: Waiting): Promise<void> {
-    this.add(entry);
+    this.enqueue(entry);
     return new Promise((resolve, reject) => {
       entry.resolve = resolve;
       entry.reject = reject;
     });
   }
 
-  private add(entry: Waiting): void {
+  private enqueue(entry: Waiting): void {
     invariant(this.waiting.length === this.head || entry.seq >= this.waiting.at(-1)!.seq, 'C1');
     this.waiting.push(entry);
   }

@@ -7,8 +7,6 @@ import type { TableState } from '../table-state.js';
 import type { EffectiveDurability, WrittenCells } from './commit-queue.js';
 import { cellHead, type WriteRecordBuilder } from './write-record.js';
 
-/** Puts of many rows that are prepared, applied and logged together, without an object for each. */
-
 /** Rows of a batch, one after the other, that belong to one region. */
 interface BatchPart {
   readonly region: Region;
@@ -17,6 +15,7 @@ interface BatchPart {
   bytes: number;
 }
 
+/** Puts of many rows that are prepared, applied and logged together, without an object for each. */
 export abstract class PutBatch {
   /** Filled when the cells are added to the memstores. */
   readonly parts: BatchPart[] = [];

@@ -19,15 +19,15 @@ const MAX_TIME = 2 ** 52 - 1;
  * 3. Only timestamps assigned here count. A write with a timestamp of its own affects no other, as in HBase.
  */
 export class RowClock {
-  /** The store's time. */
+  /** The store's time: the timestamp of a write, unless its row is ahead. */
   time = 0;
-  /** What the clock said last: earlier than {@link time} while it was set back. */
-  said = 0;
+  /** What {@link now} read last from the system clock: earlier than {@link time} while that is set back. */
+  systemTime = 0;
+  /** Later writes, of whatever row, get no lower timestamp after the next opening. */
+  highest = 0;
   /** The timestamp of the last write of rows that are not behind the clock; plus a half if it was a delete. */
   private readonly rows = new Map<string, number>();
   private rowsBytes = 0;
-  /** Later writes, of whatever row, get no lower timestamp after the next opening. */
-  highest = 0;
 
   constructor(private readonly clock: () => number) {}
 
@@ -42,7 +42,7 @@ export class RowClock {
   now(): number {
     const now = this.clock();
     if (!(Number.isSafeInteger(now) && now >= 0 && now <= MAX_TIME)) throw brokenClock(now);
-    this.said = now;
+    this.systemTime = now;
     if (now > this.time) this.advance(now);
     return this.time;
   }

@@ -93,7 +93,8 @@ export class TableWriter {
   private clockInLog = 0;
   /** As {@link clockInLog}, of the time. */
   private timeInLog = 0;
-  private losses = 0;
+  /** `commits.losses` when the two were recorded last. After a loss they are recorded again. */
+  private lossesBefore = 0;
 
   constructor(private readonly core: WriterCore) {
     this.preparation = new Preparation(core);
@@ -233,7 +234,7 @@ export class TableWriter {
     const step = new WriteStep(core, this.preparation, state);
     let answer: T;
     try {
-      answer = core.reads.asOf(core.rowClock.said, () => {
+      answer = core.reads.asOf(core.rowClock.systemTime, () => {
         const decided = decide(step);
         if (decided instanceof Promise) throw stepIsAsync(decided);
         step.record();
@@ -335,7 +336,7 @@ export class TableWriter {
     const { commits } = this.core;
     let done: Promise<void>;
     try {
-      done = this.log(begun, prepared, rows, add);
+      done = this.logAndCommit(begun, prepared, rows, add);
     } catch (error) {
       commits.abort(begun, error);
       throw error;
@@ -355,7 +356,7 @@ export class TableWriter {
   }
 
   /** Numbers the rows, appends them to the log and commits them. @throws RowanError when the log cannot accept them. */
-  private log(
+  private logAndCommit(
     begun: BegunWrite,
     prepared: readonly (PreparedRow | PutBatch)[],
     rows: number,
@@ -367,7 +368,7 @@ export class TableWriter {
     const { highest, time } = rowClock;
     const recordsClock =
       durability !== 'SKIP_WAL' &&
-      (highest > this.clockInLog || time > this.timeInLog || this.losses < commits.losses);
+      (highest > this.clockInLog || time > this.timeInLog || this.lossesBefore < commits.losses);
     const count = recordsClock ? rows + 1 : rows;
     const first = commits.allocate(count);
     if (durability !== 'SKIP_WAL') this.append(prepared, first, count, recordsClock);
@@ -402,7 +403,7 @@ export class TableWriter {
     if (!recordsClock) return;
     this.clockInLog = highest;
     this.timeInLog = time;
-    this.losses = this.core.commits.losses;
+    this.lossesBefore = this.core.commits.losses;
   }
 }
 
