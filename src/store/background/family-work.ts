@@ -12,7 +12,7 @@ import type { TableState } from '../table-state.js';
 import type { WriteThrottle } from '../write-throttle.js';
 import { compactionSettingsOf, selectFiles } from './compaction-policy.js';
 import type { Drops } from './drop-watch.js';
-import type { JobExecutor, JobInput, JobResult } from './job.js';
+import type { CompactionJob, JobExecutor, JobInput, JobResult } from './job.js';
 
 /** A family of one region of a table. */
 export interface Place {
@@ -120,7 +120,7 @@ export class FamilyWork {
     return selection === undefined ? [] : files.slice(selection.start, selection.end);
   }
 
-  /** Writes one file in place of several. It is a major compaction if no other file and no older write is left. */
+  /** Writes one file in place of several: a major compaction ({@link CompactionJob.major}), whenever it can be one. */
   async compactFiles(place: Place, files: readonly StoreFile[]): Promise<void> {
     const { state, region, store } = place;
     const { environment, ledger } = this.parts;
@@ -180,7 +180,7 @@ export class FamilyWork {
       family: store.descriptor,
       inputs: files.map((file): JobInput => ({ path: file.path, fileNo: file.fileNo, seq: file.seq })),
       inputBytes: files.reduce((sum, { size }) => sum + size, 0),
-      allFiles: major,
+      major,
       startKey: region.startKey,
       endKey: region.endKey,
       ...this.retention(),

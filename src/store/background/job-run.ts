@@ -12,7 +12,7 @@ import {
   NewVersionCompactionMatcher,
 } from '../match/compaction-matcher.js';
 import { ColumnBytes, INCLUDE, type Matcher, SEEK_NEXT_COLUMN } from '../match/matcher.js';
-import { SharedMemstoreCursor } from '../memstore/memstore-cursor.js';
+import { type SharedMemstore, SharedMemstoreCursor } from '../memstore/memstore-cursor.js';
 import { CellMerge } from '../scan/cell-merge.js';
 import { oldestUnexpired } from '../scan/store-read.js';
 import { type Drops, DropWatch } from './drop-watch.js';
@@ -91,7 +91,7 @@ export class JobRun {
   /** Opens the inputs of the job and creates its output file. */
   static async begin(job: Job, fileSystem: FileSystem): Promise<JobRun> {
     await prepareCodecs([job.family.compression]);
-    const major = job.kind === 'compaction' && job.allFiles;
+    const major = job.kind === 'compaction' && job.major;
     const { cursors, earliestPutTimestamp, release } =
       job.kind === 'flush' ? openMemstore(job.memstore) : await openInputs(job, fileSystem);
     let writer: SortedFileWriter | undefined;
@@ -149,7 +149,7 @@ interface Opened {
   readonly release: () => void;
 }
 
-function openMemstore(memstore: ConstructorParameters<typeof SharedMemstoreCursor>[0]): Opened {
+function openMemstore(memstore: SharedMemstore): Opened {
   const cursor = new SharedMemstoreCursor(memstore);
   cursor.seekToFirst();
   return { cursors: [cursor], earliestPutTimestamp: 0, release: () => cursor.close() };

@@ -38,8 +38,8 @@ export interface CompactionJob extends JobBase {
   readonly inputs: readonly JobInput[];
   /** The sizes of the inputs together. */
   readonly inputBytes: number;
-  /** All files of the store are merged, so delete markers may be dropped (`isAllFiles` in HBase). */
-  readonly allFiles: boolean;
+  /** No other file of the family and no older write is left, so delete markers may be dropped (`isAllFiles` in HBase). */
+  readonly major: boolean;
   /** Rows outside of the range are skipped: they belong to another region since a split. */
   readonly startKey: Uint8Array;
   readonly endKey: Uint8Array;

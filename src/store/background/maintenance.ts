@@ -47,7 +47,7 @@ export class Maintenance {
         await this.flush({ state, region, store });
       } catch (error) {
         this.requested.delete(store);
-        throttle.failed(asRowanError('flush', error));
+        throttle.failed(backgroundError('flush', error));
         throw error;
       }
       this.requested.delete(store);
@@ -267,7 +267,7 @@ export class Maintenance {
   private inBackground(work: 'flush' | 'compaction' | 'split', action: () => Promise<void>): Promise<void> {
     const running = action().catch((cause: unknown) => {
       const { environment } = this.parts;
-      const error = asRowanError(work, cause);
+      const error = backgroundError(work, cause);
       if (error.code === 'ERR_CORRUPTION') environment.emit({ kind: 'corruption', error });
       environment.emit({ kind: 'backgroundError', work, error });
     });
@@ -277,7 +277,8 @@ export class Maintenance {
   }
 }
 
-function asRowanError(work: string, cause: unknown): RowanError {
+/** What the listener gets of a failure. */
+function backgroundError(work: string, cause: unknown): RowanError {
   if (cause instanceof RowanError) return cause;
   return new RowanError('ERR_IO', `A ${work} failed: ${String(cause)}`, { cause });
 }
