@@ -8,11 +8,21 @@ import { type ProtoWriter, tagOf, WireType } from '../wire/proto-writer.js';
 import { EMPTY_WIRE_RESULT, readResult, type WireResult } from '../wire/result-decoder.js';
 import type { Action, ActionCallOwner } from './actions.js';
 
-const REGION = tagOf(1, WireType.Bytes);
+// Of `MultiRequest`, and of its `RegionAction` and `Action`.
 const REGION_ACTION = tagOf(1, WireType.Bytes);
 const MULTI_NONCE_GROUP = tagOf(2, WireType.Varint);
+const REGION = tagOf(1, WireType.Bytes);
 const ACTION = tagOf(3, WireType.Bytes);
 const ACTION_INDEX = tagOf(1, WireType.Varint);
+
+// Of `MultiResponse`, and of its `RegionActionResult` and `ResultOrException`.
+const REGION_RESULT = tagOf(1, WireType.Bytes);
+const RESULT_OR_EXCEPTION = tagOf(1, WireType.Bytes);
+const REGION_EXCEPTION = tagOf(2, WireType.Bytes);
+const PROCESSED = tagOf(3, WireType.Varint);
+const RESULT_INDEX = tagOf(1, WireType.Varint);
+const RESULT = tagOf(2, WireType.Bytes);
+const EXCEPTION = tagOf(3, WireType.Bytes);
 
 /** Bytes of a stack trace that are read. It begins with the message. */
 const LONGEST_TRACE = 65536;
@@ -104,7 +114,7 @@ export class MultiCall extends Call {
     let at = 0;
     while (!reader.done) {
       const tag = reader.varint();
-      if (tag !== 10) {
+      if (tag !== REGION_RESULT) {
         reader.skip(tag);
         continue;
       }
@@ -142,14 +152,14 @@ export class MultiCall extends Call {
     let answers = 0;
     while (!reader.done) {
       const tag = reader.varint();
-      if ((tag === 10 || tag === 18) && ++answers > actions.length) {
+      if ((tag === RESULT_OR_EXCEPTION || tag === REGION_EXCEPTION) && ++answers > actions.length) {
         throw new ProtocolError('A Multi was answered more often than it asked.');
       }
-      if (tag === 10) {
+      if (tag === RESULT_OR_EXCEPTION) {
         const outer = reader.enter();
         this.readResultOrException(reader, cells, actions);
         reader.leave(outer);
-      } else if (tag === 18) {
+      } else if (tag === REGION_EXCEPTION) {
         this.failed(actions, this.readException(reader, actions[0]!));
       } else {
         reader.skip(tag);
@@ -167,9 +177,9 @@ export class MultiCall extends Call {
     let error: RowanError | undefined;
     while (!reader.done) {
       const tag = reader.varint();
-      if (tag === 8) {
+      if (tag === RESULT_INDEX) {
         index = reader.uint32();
-      } else if (tag === 18) {
+      } else if (tag === RESULT) {
         const outer = reader.enter();
         const { end, level } = reader;
         try {
@@ -182,7 +192,7 @@ export class MultiCall extends Call {
         }
         reader.end = end;
         reader.leave(outer);
-      } else if (tag === 26) {
+      } else if (tag === EXCEPTION) {
         error = this.readException(reader, actions[index] ?? actions[0]!);
       } else {
         reader.skip(tag);
@@ -219,25 +229,25 @@ export class MultiCall extends Call {
     let error: RowanError | undefined;
     while (!reader.done) {
       const tag = reader.varint();
-      if (tag === 10) {
+      if (tag === RESULT_OR_EXCEPTION) {
         const outer = reader.enter();
         while (!reader.done) {
           const inner = reader.varint();
-          if (inner === 18) {
+          if (inner === RESULT) {
             const end = reader.enter();
             const part = readResult(reader, cells);
             if (part.cells.length > 0) result = part;
             reader.leave(end);
-          } else if (inner === 26) {
+          } else if (inner === EXCEPTION) {
             error = this.readException(reader, action);
           } else {
             reader.skip(inner);
           }
         }
         reader.leave(outer);
-      } else if (tag === 18) {
+      } else if (tag === REGION_EXCEPTION) {
         error = this.readException(reader, action);
-      } else if (tag === 24) {
+      } else if (tag === PROCESSED) {
         processed = reader.bool();
       } else {
         reader.skip(tag);

@@ -18,11 +18,16 @@ import {
 } from './actions.js';
 import { MultiCall } from './multi-call.js';
 
+// Of `GetRequest` and `MutateRequest`.
 const REGION = tagOf(1, WireType.Bytes);
 const GET = tagOf(2, WireType.Bytes);
 const MUTATION = tagOf(2, WireType.Bytes);
 const CONDITION = tagOf(3, WireType.Bytes);
 const MUTATE_NONCE_GROUP = tagOf(4, WireType.Varint);
+
+// Of `GetResponse` and `MutateResponse`; the former has no second field.
+const RESULT = tagOf(1, WireType.Bytes);
+const PROCESSED = tagOf(2, WireType.Varint);
 
 /** A request for one action: `Get` or `Mutate`. */
 class SingleCall extends Call {
@@ -73,11 +78,11 @@ class SingleCall extends Call {
     let processed = false;
     while (!reader.done) {
       const tag = reader.varint();
-      if (tag === 10) {
+      if (tag === RESULT) {
         const outer = reader.enter();
         result = readResult(reader, cells);
         reader.leave(outer);
-      } else if (tag === 16) {
+      } else if (tag === PROCESSED) {
         processed = reader.bool();
       } else {
         reader.skip(tag);
