@@ -19,7 +19,6 @@ import {
 } from '../../table/index.js';
 import { type EntityIndexes, NewEntries } from './entity-indexes.js';
 import { decodeEntry, ENTRY_QUALIFIER, INDEX_FAMILY } from './entry.js';
-
 import { deleteOf, type EntryChange, EntryPlanner, entryNoteOf, putOf } from './plan.js';
 
 /** A longer buffer is dropped, so that one large batch does not occupy memory for ever. */
