@@ -85,8 +85,8 @@ export class Database<E extends Engine = Engine> implements AsyncDisposable {
   }
 
   /**
-   * Adds entities to the open database. Their tables are handled like those of the others. Each call compiles all entities: give it
-   * those that you know. Calls at once are worked one after the other. @throws as {@link open}: then nothing is changed.
+   * Adds entities to the open database. Their tables are handled like those of the others. Each call looks at all tables: give it
+   * the entities that you know. Calls at once are worked one after the other. @throws as {@link open}: then nothing is changed.
    */
   add(...entities: readonly EntityClass[]): Promise<void> {
     return this.wiring.add(entities);

@@ -2,7 +2,7 @@ import { AvroRegistry, schemaTableDescriptor, TableSchemaStore } from '../codec/
 import type { RowanError } from '../errors.js';
 import { openViews } from '../features/registry.js';
 import { dictionaryTableDescriptor, type KeyDictionary, TableDictionary } from '../key/index.js';
-import { bindDictionaries, compileSchema } from '../mapper/index.js';
+import { bindDictionaries, extendedSchema } from '../mapper/index.js';
 import { Operations, type Reading } from '../query/index.js';
 import { Contexts, intentsInTransaction, type SharedSource } from '../repository/contexts.js';
 import { Repository, Sequences, sequenceTableDescriptor } from '../repository/index.js';
@@ -193,8 +193,7 @@ export class Wiring {
 
   /** Compiles the entities with the known ones, so two calls at once would each lose those of the other. */
   private async addTo(entities: readonly EntityClass[]): Promise<void> {
-    const known = [...this.declared.entities, ...this.declared.retired].map(({ target }) => target);
-    const schema = compileSchema([...known, ...entities], undefined, this.declared.subscribers);
+    const schema = extendedSchema(this.declared, entities);
     this.features.checkAdded(this.declared, schema);
     await this.adopt(schema);
     const added = entities.map((target) => this.declared.entity(target));

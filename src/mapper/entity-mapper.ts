@@ -143,6 +143,12 @@ export function compileSchema(
   return compileDeclarations(entities, (entity) => new CompiledMapper(entity), markers, subscribers);
 }
 
+/** The schema with more entities. Tables that get none of them are not compiled again. @throws SchemaError as `compileSchema`. */
+export function extendedSchema(known: Schema, entities: readonly EntityClass[]): Schema {
+  const { subscribers } = known;
+  return compileDeclarations(entities, (entity) => new CompiledMapper(entity), undefined, subscribers, known);
+}
+
 /** The schemas that {@link schemaOf} has compiled. */
 const schemas = new WeakMap<EntityClass, EntitySchema>();
 

@@ -233,6 +233,9 @@ export class Schema {
   }
 }
 
+/** The schema of no entity. */
+const NOTHING = new Schema([], []);
+
 // — Compiles declarations to a frozen schema. Every rule is checked for every entity before an error is thrown, so that
 // one run reports all problems.
 
@@ -246,14 +249,17 @@ type MapperFactory = (entity: UnmappedEntity) => EntityMapper;
 export type MarkerFamilies = ReadonlyMap<EntityClass, string>;
 
 /**
- * Compiles the declarations with the given mappers. `compileSchema` of `src/mapper` passes Rowan's. @throws
- * SchemaError with every problem of every entity: entity, property, rule and remedy.
+ * Compiles the declarations with the given mappers. `compileSchema` of `src/mapper` passes Rowan's.
+ * @param known A schema to which the entities are added, compiled with the same mappers, families and subscribers. Tables that get no
+ *   entity stay as they are.
+ * @throws SchemaError with every problem of every entity: entity, property, rule and remedy.
  */
 export function compileDeclarations(
   entities: readonly EntityClass[],
   mapperOf: MapperFactory,
   markers: MarkerFamilies = new Map(),
   subscribers: readonly EntitySubscriber[] = [],
+  known: Schema = NOTHING,
 ): Schema {
   if (!Array.isArray(entities)) {
     throw new SchemaError(`Entities are a list of classes, [Customer, Order], not ${describe(entities)}.`);
@@ -262,30 +268,31 @@ export function compileDeclarations(
     throw new SchemaError(`The families of markers are a Map by class, not ${describe(markers)}.`);
   }
   const problems = new Problems();
-  const bySubscriber = checkSubscribers(subscribers, entities, problems);
+  const before = [...known.entities, ...known.retired];
+  const knownTargets = before.map(({ target }) => target);
+  const order: EntityClass[] = [...new Set([...knownTargets, ...entities])];
+  const bySubscriber = checkSubscribers(subscribers, order, problems);
+  const compileAll = (targets: readonly EntityClass[]): CompiledEntity[] =>
+    targets.flatMap((target) => compileEntity(target, problems, markers.get(target), bySubscriber) ?? []);
+  const added = compileAll(order.filter((target) => !knownTargets.includes(target)));
+  const touched = new Set(added.map(({ source }) => String(source.table.name).replace(/^default:/, '')));
+  const isKept = ({ descriptor }: TableSchema): boolean => !touched.has(descriptor.name);
+  const again = compileAll(before.filter(({ table }) => !isKept(table)).map(({ target }) => target));
+  const names = new Set(before.filter(({ table }) => isKept(table)).map(({ name }) => name));
   const collected = new Map<string, CompiledEntity[]>();
-  const order: EntityClass[] = [...new Set(entities)];
-  const names = new Map<string, EntityClass>();
-  for (const target of order) {
-    const entity = compileEntity(target, problems, markers.get(target), bySubscriber);
-    if (entity === undefined) continue;
+  for (const entity of [...again, ...added]) {
+    const { name, table } = entity.source;
     checkRetired(entity, problems);
-    const other = names.get(entity.source.name);
-    if (other !== undefined) {
-      problems.add(
-        entity.source.name,
-        undefined,
-        'Two entities have this name.',
-        'Give one another with @Entity({ name }).',
-      );
+    if (names.has(name)) {
+      const remedy = 'Give one another with @Entity({ name }).';
+      problems.add(name, undefined, 'Two entities have this name.', remedy);
     }
-    names.set(entity.source.name, target);
-    const { name } = entity.source.table;
-    collected.set(name, [...(collected.get(name) ?? []), entity]);
+    names.add(name);
+    collected.set(table.name, [...(collected.get(table.name) ?? []), entity]);
   }
   const tables = [...collected.values()].map((group) => compileTable(group, problems));
   problems.throwIfAny();
-  const schemas = tables.map((table) => linkTable(table!, mapperOf));
+  const schemas = [...known.tables.filter(isKept), ...tables.map((table) => linkTable(table!, mapperOf))];
   const compiled = schemas.flatMap((table) => table.entities);
   checkRelations(compiled, problems);
   for (const feature of FEATURE_COMPILERS) feature.check?.(compiled, problems);

@@ -354,6 +354,31 @@ describe('an open database', () => {
     expect(database.schema.entities).toHaveLength(2);
   });
 
+  it('compiles entities that are added, and those of their tables, alone', async () => {
+    const shared = defineTable({ name: 'shared', families: { d: {} } });
+    const inShared = (name: string, type: number) =>
+      defineEntity({
+        name,
+        table: shared,
+        recordType: type,
+        key: [part('id'), recordType()],
+        columns: (c) => ({ value: c.column('d:v', text) }),
+      });
+    const [One, Two, Same] = [inShared('One', 1), inShared('Two', 2), inShared('Same', 1)];
+    const database = await opening([One, First]);
+    const first = database.schema.entity(First);
+    await database.add(Two);
+    expect(database.schema.entities.map(({ name }) => name)).toEqual(['One', 'First', 'Two']);
+    expect(database.schema.entity(First)).toBe(first);
+    expect(database.schema.entity(One).table.entities.map(({ name }) => name)).toEqual(['One', 'Two']);
+    await database.add(First);
+    expect(database.schema.entities).toHaveLength(3);
+    await expect(database.add(Same)).rejects.toThrow('record type 1 is also that of One');
+    await database.repository(One).put({ id: 'x', value: 'one' });
+    await database.repository(Two).put({ id: 'x', value: 'two' });
+    expect(await database.repository(One).get({ id: 'x' })).toMatchObject({ value: 'one' });
+  });
+
   it('takes entities in several calls at once, but those of a call that is refused', async () => {
     const database = await opening([First]);
     const [wrong, ...others] = ['First', 'b', 'c', 'd'].map((name) =>
