@@ -2,7 +2,7 @@
 
 import { type AnyClass, emittedType, type IndexOptions } from '../../decorators/index.js';
 import { toBytes, toHex } from '../bytes/index.js';
-import { BaseCodec, conversionOf, storedValue } from '../key/codecs/index.js';
+import { BaseCodec, conversionOf, storedValue, unorderedText } from '../key/codecs/index.js';
 import { murmur3 } from '../key/digest.js';
 import { inferKeyCodec, int64, type KeyCodec, type KeyLayout, text } from '../key/index.js';
 import { isList as isAnyList, isPlainObject, isRecord } from '../table/checks.js';
@@ -33,7 +33,8 @@ export function partCodec(
   const codec = column.kind === 'columns' && each === 'keys' ? column.qualifierCodec : column.codec;
   if (codec instanceof BaseCodec) return codec;
   if (isList(column)) return key === undefined ? undefined : (text as KeyCodec<unknown>);
-  return inferKeyCodec(type) ?? (text as KeyCodec<unknown>);
+  const inferred = inferKeyCodec(type) ?? text;
+  return (inferred === text && codec?.compare !== undefined ? unorderedText : inferred) as KeyCodec<unknown>;
 }
 
 /** The declarations in which a property is looked up. `key` is undefined while the key itself is compiled. */

@@ -229,9 +229,12 @@ class SummaryCompiler {
       this.problem(`It orders "${property}", which is in by.`, 'All values of a group are the same.');
     }
     const name = `${this.declaration.name}_${property.replace(/\W/g, '_')}`;
+    // Codecs whose bytes are in another order than the values (raw.int32) name one whose bytes are in order.
+    const ordered =
+      codec instanceof BaseCodec && !codec.ordered ? part(property, codec.order) : part(property);
     this.indexes.set(name, {
       name,
-      elements: [...by, property].map((one) => part(one)),
+      elements: [...by.map((one) => part(one)), ordered],
       options: where === undefined ? undefined : { where },
     });
     return name;

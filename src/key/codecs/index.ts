@@ -13,7 +13,7 @@ export { type GeoBox, geoBoxAround, geohash, geohashBox, geohashCells, geohashOf
 export { enumeration, ksuid, numericEnum, ulid, uuid } from './ids.js';
 export { bigint, int8, int16, int32, int53, int64, uint8, uint16, uint32, uint64 } from './integers.js';
 export { decimal, float, float32, float64, textNumber } from './numbers.js';
-export { StoredText, text } from './text.js';
+export { StoredText, text, unorderedText } from './text.js';
 export {
   type Conversion,
   conversionOf,

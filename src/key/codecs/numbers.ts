@@ -8,7 +8,7 @@ const view = new DataView(scratch.buffer);
 
 /**
  * IEEE 754 numbers, big-endian, with byte order equal to numeric order: positive numbers have the sign bit flipped,
- * negative ones all bits inverted. -0 is stored as 0. NaN has no order and is refused.
+ * negative ones all bits inverted. -0 is stored as 0. NaN is refused, or comes after all numbers, as in Java's `Double.compare`.
  */
 class FloatCodec extends BaseCodec<number> {
   constructor(
@@ -16,16 +16,22 @@ class FloatCodec extends BaseCodec<number> {
     readonly fixedLength: 4 | 8,
     /** Whether a number that 32 bits cannot hold exactly is rounded, instead of refused. */
     private readonly rounds: boolean,
+    private readonly holdsNaN = false,
   ) {
     super();
   }
 
   write(value: number, out: KeyWriter): void {
     const size = this.fixedLength;
-    if (typeof value !== 'number' || Number.isNaN(value))
-      throw badValue(this.name, value, 'a number other than NaN');
+    const notANumber = Number.isNaN(value);
+    if (typeof value !== 'number' || (notANumber && !this.holdsNaN))
+      throw badValue(this.name, value, `a number${this.holdsNaN ? '' : ' other than NaN'}`);
     if (size === 8) {
-      view.setFloat64(0, value === 0 ? 0 : value);
+      // JavaScript does not say which of the NaNs `setFloat64` writes.
+      if (notANumber) view.setBigUint64(0, NAN_64);
+      else view.setFloat64(0, value === 0 ? 0 : value);
+    } else if (notANumber) {
+      view.setUint32(0, NAN_32);
     } else {
       if (!this.rounds && Math.fround(value) !== value) {
         throw badValue(this.name, value, 'a number that 32 bits hold exactly (Math.fround)');
@@ -53,18 +59,25 @@ class FloatCodec extends BaseCodec<number> {
       for (let i = 0; i < size; i++) scratch[i] = ~bytes[start + i]!;
     }
     const value = size === 8 ? view.getFloat64(0) : view.getFloat32(0);
-    if (Number.isNaN(value)) throw badBytes(this.name, bytes, start, end, 'it is NaN');
+    if (Number.isNaN(value) && !this.holdsNaN) throw badBytes(this.name, bytes, start, end, 'it is NaN');
     if (Object.is(value, -0)) throw badBytes(this.name, bytes, start, end, 'it is -0, which is written as 0');
     return value;
   }
 }
 
 const SIGN = 0x80;
+/** The NaN of Java's `Double.doubleToLongBits` and `Float.floatToIntBits`. */
+const NAN_64 = 0x7ff8_0000_0000_0000n;
+const NAN_32 = 0x7fc0_0000;
 
 /** Any number except NaN, in 8 bytes. */
 export const float64: ScalarCodec<number> = new FloatCodec('float64', 8, false);
 /** A number that 32 bits hold exactly, in 4 bytes. Other numbers are refused rather than rounded. */
 export const float32: ScalarCodec<number> = new FloatCodec('float32', 4, false);
+/** The order of doubles that may be NaN. */
+export const float64OrNaN: BaseCodec<number> = new FloatCodec('float64', 8, false, true);
+/** The order of 32-bit numbers that may be NaN. */
+export const float32OrNaN: BaseCodec<number> = new FloatCodec('float32', 4, false, true);
 /** Like `float32`, but rounds to the nearest 32-bit number. For columns. */
 export const float: ScalarCodec<number> = new FloatCodec('float', 4, true);
 

@@ -18,7 +18,7 @@ import {
   writeBigInt,
   writeSafe,
 } from './integers.js';
-import { float32, float64 } from './numbers.js';
+import { float32OrNaN, float64OrNaN } from './numbers.js';
 
 /** Two's complement, as HBase's `Bytes.toBytes(short/int)` writes it. Negative numbers sort after the others. */
 export class RawIntegerCodec extends BaseCodec<number> {
@@ -130,7 +130,7 @@ export class RawFloatCodec extends BaseCodec<number> {
   }
 
   override get order(): BaseCodec<number> {
-    return (this.fixedLength === 8 ? float64 : float32) as BaseCodec<number>;
+    return this.fixedLength === 8 ? float64OrNaN : float32OrNaN;
   }
 }
 

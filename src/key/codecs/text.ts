@@ -206,6 +206,15 @@ export class StringCodec extends BaseCodec<string> {
 
 export const text: ScalarCodec<string> = new StringCodec('text');
 
+/** Texts that stand for values of another order: entries of an index hold the digits of a `rawDecimal`. */
+class UnorderedText extends StringCodec {
+  override readonly ordered = false;
+  override readonly hasRanges = false;
+}
+
+/** The bytes of `text`, in which only equal values can be found. */
+export const unorderedText: BaseCodec<string> = new UnorderedText('text');
+
 /** Text ended by `separator` (one ASCII character) where more bytes follow. The text may not contain it. */
 export function separatedString(name: string, separator: string): ScalarCodec<string> {
   if (separator.length !== 1 || separator.charCodeAt(0) > 0x7f) {

@@ -117,6 +117,11 @@ export class TransformedCodec extends BaseCodec<unknown> {
     return this.conversion.fromStored(this.inner.read(bytes, start, end));
   }
 
+  override get order(): BaseCodec<unknown> {
+    const { order } = this.inner;
+    return order === this.inner ? this : new TransformedCodec(order, this.conversion);
+  }
+
   /** Converts first: a transform may itself use codecs, which share a buffer. */
   override encode(value: unknown): Uint8Array {
     return this.inner.encode(this.conversion.toStored(value));

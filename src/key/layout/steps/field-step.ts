@@ -190,7 +190,7 @@ export class FieldStep extends Step implements KeyField {
     if (!this.codec.hasRanges) {
       throw queryError(
         name,
-        'is stored in the row key as an id, which has no order. Use equality instead of a range',
+        'is stored in the row key in another order than that of its values. Use equality instead of a range',
       );
     }
     return walk.stopAt(this.names, fieldRanges(this, walk.span.condition));
