@@ -82,6 +82,50 @@ describe('values', () => {
     expect(codec.encode(value).subarray(2, 10)).toEqual(fingerprintOf(codec.schema));
   });
 
+  it('of other classes are no maps and no records', () => {
+    const others = [
+      new Date(5),
+      Uint8Array.of(9),
+      new Map([['a', 1]]),
+      new Set([1]),
+      Promise.resolve(1),
+      Object(5) as object,
+      /x/,
+    ];
+    const map = { type: 'map', values: 'double' };
+    const optional = {
+      type: 'record',
+      name: 'Optional',
+      fields: [{ name: 'a', type: ['null', 'double'], default: null }],
+    };
+    for (const schema of [map, optional]) {
+      for (const codec of [avroCodec<unknown>(schema), avroCodec<unknown>(['string', schema])]) {
+        for (const other of others)
+          expect(() => codec.encode(other), String(other)).toThrow('cannot hold the value');
+        expect(codec.decode(codec.encode({ a: 1 }))).toEqual({ a: 1 });
+      }
+    }
+    class Own {
+      a = 1;
+    }
+    const own = avroCodec<unknown>(optional);
+    expect(own.decode(own.encode(new Own()))).toEqual({ a: 1 });
+  });
+
+  it('of unions of bytes, times, maps and records are told apart', () => {
+    const record = { type: 'record', name: 'R', fields: [{ name: 'a', type: 'double' }] };
+    const bytes = avroCodec<unknown>(['null', 'bytes', record]);
+    for (const one of [null, Uint8Array.of(1, 2), { a: 1 }])
+      expect(bytes.decode(bytes.encode(one))).toEqual(one);
+    expect(bytes.decode(bytes.encode(Buffer.from([1, 2])))).toEqual(Uint8Array.of(1, 2));
+    const times = avroCodec<unknown>([
+      { type: 'long', logicalType: 'timestamp-millis' },
+      { type: 'map', values: 'double' },
+      'string',
+    ]);
+    for (const one of [new Date(5), { a: 1 }, {}, 'x']) expect(times.decode(times.encode(one))).toEqual(one);
+  });
+
   it('are longs with the same bytes as numbers and as bigints', () => {
     const [numbers, bigints] = [avroCodec(avro.long), avroCodec(avro.bigLong)];
     const body = (bytes: Uint8Array): string => toHex(bytes.subarray(10));

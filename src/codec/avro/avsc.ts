@@ -5,6 +5,7 @@
 
 import * as nodeModule from 'node:module';
 import type avsc from 'avsc';
+import { isNamed } from '../../table/checks.js';
 
 interface AvroLibrary {
   readonly Type: typeof avsc.Type;
@@ -19,6 +20,7 @@ export function avroLibrary(): AvroLibrary {
   if (library === undefined) {
     library = nodeModule.createRequire(import.meta.url)('avsc/lib/types.js') as AvroLibrary;
     correctLongs(library.builtins.LongType.prototype as unknown as LongMethods);
+    correctObjects(library.builtins);
   }
   return library;
 }
@@ -70,4 +72,52 @@ function writeNegative(tap: Tap, value: number): void {
     byte = rest % 128;
   }
   tap.buf[tap.pos++] = byte;
+}
+
+interface ObjectMethods {
+  _check(
+    value: unknown,
+    flags: unknown,
+    hook: ((value: unknown, type: unknown) => void) | undefined,
+    path: unknown,
+  ): boolean;
+  _checkFields(value: object): boolean;
+}
+
+interface UnionMethods {
+  readonly _dynamicBranches: unknown;
+  _getIndex(value: unknown): number | undefined;
+  _getBranchIndex(value: unknown, index: undefined): number | undefined;
+}
+
+/**
+ * avsc takes every object for a map or a record: a Date, a Map or a promise would be stored as one without entries, bytes as one of
+ * numbers, and in a union of such a type and bytes or times these could not be stored. They are values of other types, or of none.
+ */
+function correctObjects({ MapType, RecordType, UnwrappedUnionType }: typeof avsc.types): void {
+  const map = MapType.prototype as unknown as ObjectMethods;
+  const { _check: check } = map;
+  map._check = function (this: unknown, value, flags, hook, path) {
+    if (hasEntries(value)) return check.call(this, value, flags, hook, path);
+    hook?.(value, this);
+    return false;
+  };
+  const record = RecordType.prototype as unknown as ObjectMethods;
+  const { _checkFields: checkFields } = record;
+  record._checkFields = function (this: unknown, value) {
+    return hasEntries(value) && checkFields.call(this, value);
+  };
+  const union = UnwrappedUnionType.prototype as unknown as UnionMethods;
+  const { _getIndex: getIndex } = union;
+  union._getIndex = function (this: UnionMethods, value) {
+    const isOther =
+      typeof value === 'object' && value !== null && !Array.isArray(value) && !hasEntries(value);
+    // avsc tells its own Buffers.
+    if (!isOther || Buffer.isBuffer(value)) return getIndex.call(this, value);
+    return this._dynamicBranches ? this._getBranchIndex(value, undefined) : undefined;
+  };
+}
+
+function hasEntries(value: unknown): boolean {
+  return isNamed(value) && !ArrayBuffer.isView(value);
 }
