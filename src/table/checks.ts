@@ -277,7 +277,7 @@ export function requestOf(given: unknown): Request | undefined {
 /** The longest delay of Node.js timers, in milliseconds: 24.8 days. Longer ones fire after one millisecond. */
 const LONGEST_TIMER = 2 ** 31 - 1;
 
-/** The delay for `setTimeout` for a time that a user gave, limited to the longest that timers support. */
+/** The delay for `setTimeout` for a time that a user or a server gave, limited to the longest that timers support. */
 export function timerDelay(milliseconds: number): number {
   return Math.min(milliseconds, LONGEST_TIMER);
 }

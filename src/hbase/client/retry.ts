@@ -8,7 +8,7 @@ import {
   throttleWait,
 } from '../rpc/errors.js';
 
-/** Abort signals with many waiting calls. Node warns of a target with many listeners, so each signal gets one. */
+// — Abort signals with many waiting calls. Node warns of a target with many listeners, so each signal gets one.
 
 /** The callbacks of one signal, which has a single listener for all. */
 class Waiting {
@@ -50,62 +50,6 @@ export function offAbort(signal: AbortSignal, callback: () => void): void {
   if (found.callbacks.size === 0) found.stop();
 }
 
-/** Factors of the pause, attempt by attempt (`HConstants.RETRY_BACKOFF`). */
-const BACKOFF = [1, 2, 3, 5, 10, 20, 40, 100, 100, 100, 100, 200, 200];
-/** The longest pause, in milliseconds (20 s in HBase), so that a recovered region is found soon. */
-const LONGEST_PAUSE = 5000;
-/** Factor of the pause for an overloaded server (`hbase.client.pause.server.overloaded` is 500, `hbase.client.pause` 100). */
-const OVERLOAD_FACTOR = 5;
-/** Jitter of pauses, as a share, so that clients do not retry all at once. */
-const JITTER = 0.2;
-
-/** The longest delay of a timer (2^31-1 ms). Node fires longer ones at once. */
-const LONGEST_TIMER = 0x7fffffff;
-
-/** Milliseconds to wait before attempt `attempt` + 1, `attempt` counting from 1. */
-export function pauseBefore(attempt: number, base: number, error: RowanError): number {
-  if (error instanceof RemoteError) {
-    if (isFullAnswer(error)) return 0;
-    if (error.retryClass === 'moved' && attempt <= 2) return 0;
-    const wait = throttleWait(error);
-    if (wait !== undefined) return Math.min(wait, LONGEST_TIMER);
-  }
-  const overloaded =
-    error instanceof RemoteError &&
-    (error.serverOverloaded || /^Call(QueueTooBig|Dropped)Exception$/.test(error.simpleClass));
-  const factor = BACKOFF[Math.min(attempt, BACKOFF.length) - 1] ?? 1;
-  const pause = base * factor * (overloaded ? OVERLOAD_FACTOR : 1);
-  return Math.min(Math.max(LONGEST_PAUSE, base), pause) * (1 - JITTER / 2 + Math.random() * JITTER);
-}
-
-/**
- * Milliseconds to wait before the next connect after `failures` consecutive ones failed: random, up to a growing bound, so that
- * programs in a restart loop neither hinder the cluster's recovery nor connect all at once.
- */
-export function pauseBetweenStarts(failures: number, base: number): number {
-  if (failures === 0) return 0;
-  const factor = BACKOFF[Math.min(failures, BACKOFF.length) - 1] ?? 1;
-  return Math.random() * Math.min(Math.max(LONGEST_PAUSE, base), base * factor);
-}
-
-/** Whether the region's location is in doubt after this error (`ClientExceptionsUtil.isMetaClearingException`). */
-export function suggestsStaleLocation(error: RowanError): boolean {
-  if (error instanceof RemoteError) return error.retryClass === 'relocate' || error.retryClass === 'moved';
-  return error instanceof ConnectionError || error instanceof TimeoutError || error instanceof ProtocolError;
-}
-
-/** Whether the server may have applied the request although it failed with this error. */
-export function isAmbiguous(error: RowanError): boolean {
-  if (error instanceof RemoteError) return error.mayBeApplied;
-  if (error instanceof ConnectionError || error instanceof TimeoutError) return true;
-  return error instanceof ProtocolError || error instanceof AnswerTooLargeError;
-}
-
-/** Whether the rest of a `Multi` is to be requested at once, because its answer was full. */
-export function isFullAnswer(error: RowanError): boolean {
-  return error instanceof RemoteError && error.retryClass === 'immediate';
-}
-
 /** Resolves after `milliseconds`, or earlier when the signal aborts. */
 export function sleep(milliseconds: number, signal?: AbortSignal): Promise<void> {
   if (milliseconds <= 0) return Promise.resolve();
@@ -132,6 +76,63 @@ export function orAborted(promise: Promise<void>, signal: AbortSignal | undefine
     onAbort(signal, finish);
     promise.then(finish, finish);
   });
+}
+
+// — How long to wait before the next attempt.
+
+/** Factors of the pause, attempt by attempt (`HConstants.RETRY_BACKOFF`). */
+const BACKOFF = [1, 2, 3, 5, 10, 20, 40, 100, 100, 100, 100, 200, 200];
+/** The longest pause, in milliseconds (20 s in HBase), so that a recovered region is found soon. */
+const LONGEST_PAUSE = 5000;
+/** Factor of the pause for an overloaded server (`hbase.client.pause.server.overloaded` is 500, `hbase.client.pause` 100). */
+const OVERLOAD_FACTOR = 5;
+/** Jitter of pauses, as a share, so that clients do not retry all at once. */
+const JITTER = 0.2;
+
+/** Milliseconds to wait before attempt `attempt` + 1, `attempt` counting from 1. */
+export function pauseBefore(attempt: number, base: number, error: RowanError): number {
+  if (error instanceof RemoteError) {
+    if (isFullAnswer(error)) return 0;
+    if (error.retryClass === 'moved' && attempt <= 2) return 0;
+    const wait = throttleWait(error);
+    if (wait !== undefined) return timerDelay(wait);
+  }
+  const overloaded =
+    error instanceof RemoteError &&
+    (error.serverOverloaded || /^Call(QueueTooBig|Dropped)Exception$/.test(error.simpleClass));
+  const factor = BACKOFF[Math.min(attempt, BACKOFF.length) - 1] ?? 1;
+  const pause = base * factor * (overloaded ? OVERLOAD_FACTOR : 1);
+  return Math.min(Math.max(LONGEST_PAUSE, base), pause) * (1 - JITTER / 2 + Math.random() * JITTER);
+}
+
+/**
+ * Milliseconds to wait before the next connect after `failures` consecutive ones failed: random, up to a growing bound, so that
+ * programs in a restart loop neither hinder the cluster's recovery nor connect all at once.
+ */
+export function pauseBetweenStarts(failures: number, base: number): number {
+  if (failures === 0) return 0;
+  const factor = BACKOFF[Math.min(failures, BACKOFF.length) - 1] ?? 1;
+  return Math.random() * Math.min(Math.max(LONGEST_PAUSE, base), base * factor);
+}
+
+// — What an error says of the next attempt.
+
+/** Whether the region's location is in doubt after this error (`ClientExceptionsUtil.isMetaClearingException`). */
+export function suggestsStaleLocation(error: RowanError): boolean {
+  if (error instanceof RemoteError) return error.retryClass === 'relocate' || error.retryClass === 'moved';
+  return error instanceof ConnectionError || error instanceof TimeoutError || error instanceof ProtocolError;
+}
+
+/** Whether the server may have applied the request although it failed with this error. */
+export function isAmbiguous(error: RowanError): boolean {
+  if (error instanceof RemoteError) return error.mayBeApplied;
+  if (error instanceof ConnectionError || error instanceof TimeoutError) return true;
+  return error instanceof ProtocolError || error instanceof AnswerTooLargeError;
+}
+
+/** Whether the rest of a `Multi` is to be requested at once, because its answer was full. */
+export function isFullAnswer(error: RowanError): boolean {
+  return error instanceof RemoteError && error.retryClass === 'immediate';
 }
 
 /** The final error of a retried operation, with the number of attempts. An error that is not retryable is returned unchanged. */
