@@ -25,7 +25,14 @@ import {
   rangesFrom,
   scanOf,
 } from './read-plan.js';
-import { giveBackRawRow, type ReadOptions, type RowCursor, takeRawRow, valueBytes } from './row.js';
+import {
+  BYTES_AT_ONCE,
+  giveBackRawRow,
+  type ReadOptions,
+  type RowCursor,
+  takeRawRow,
+  valueBytes,
+} from './row.js';
 import { scanInThreads, ThreadsSource } from './threads-source.js';
 
 /** Gets in one request, for a query of several whole keys. */
@@ -184,8 +191,6 @@ class RawSource extends RangeSource {
 
 /** The most rows of one fetch from a range. Without a known limit fetches start small and double. */
 const LARGEST_BATCH = 256;
-/** About how many bytes of rows end a fetch. */
-const BATCH_BYTES = 4 << 20;
 /** Assumed number of snapshots of scanners that do not report it. */
 const SEVERAL = 2;
 
@@ -283,7 +288,7 @@ class ScanSource extends RangeSource {
       return result.isEmpty ? [] : [result];
     }
     const scanner = this.scanner!;
-    const rows = await scanner.nextBatch(count, BATCH_BYTES);
+    const rows = await scanner.nextBatch(count, BYTES_AT_ONCE);
     if (moments !== undefined) {
       const { moments: seen = SEVERAL } = scanner;
       moments.count += seen - this.moments;

@@ -66,6 +66,15 @@ export function valueBytes(row: Row): number {
   return bytes;
 }
 
+/** About how many bytes of rows are read at once, where there are more rows. */
+export const BYTES_AT_ONCE = 4 << 20;
+
+/** How many rows to read at once: at most `most`, and no more than have {@link BYTES_AT_ONCE} if they are as large as these. */
+export function fittingRows(most: number, rows: readonly Result[]): number {
+  const bytes = rows.reduce((sum, row) => sum + valueBytes(row), 0);
+  return bytes === 0 ? most : Math.max(1, Math.min(most, Math.floor((BYTES_AT_ONCE * rows.length) / bytes)));
+}
+
 /** Raw rows for reuse: at most as many as there are concurrent readings. */
 const spare: RawRow[] = [];
 const MAX_SPARE = 64;

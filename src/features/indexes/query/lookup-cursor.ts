@@ -27,6 +27,7 @@ import {
   scanOf,
 } from '../../../query/read-plan.js';
 import {
+  fittingRows,
   type Moments,
   type PositionOrder,
   type ReadOptions,
@@ -277,6 +278,7 @@ export class LookupCursor implements RowCursor {
     const open = scanned.filter(({ row }) => row === undefined);
     const gets = open.map(({ dataRow }) => this.getOf(dataRow));
     const found = gets.length === 0 ? [] : await rows.table.getAll(gets, options);
+    this.size = fittingRows(this.size, found);
     const { key } = plan.spec.schema;
     if (key.dictionaries !== undefined) {
       await loadTexts([key], [...found, ...scanned.flatMap(({ row }) => (row as Result | undefined) ?? [])]);
