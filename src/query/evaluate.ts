@@ -35,7 +35,7 @@ export function valueComparator(
 }
 
 /** Encodes values so that bytes are in their order. Undefined when no such codec is known. */
-function orderedEncoder(
+export function orderedEncoder(
   codec: ValueCodec<unknown> | KeyCodec<unknown>,
 ): ((value: unknown) => Uint8Array) | undefined {
   const order = codec instanceof BaseCodec ? codec.order : undefined;

@@ -110,7 +110,7 @@ export function finishOf({ schema, key, slices }: QuerySpec): Finish | undefined
     const condition = window && key[window.part];
     if (condition?.kind === 'range') cuts.push(cutPoints(property, condition));
   }
-  for (const slice of slices) cuts.push(sliceOf(schema, slice));
+  for (const slice of slices) cuts.push(sliceOf(slice));
   if (cuts.length === 0) return undefined;
   return (entity) => {
     for (const cut of cuts) cut(entity);

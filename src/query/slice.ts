@@ -2,6 +2,7 @@ import { compareBytes, concatBytes } from '../bytes/index.js';
 import { InvalidArgumentError, QueryError } from '../errors.js';
 import type { ColumnSchema, EntitySchema } from '../schema/types.js';
 import { describe, isNamed, isRecord } from '../table/checks.js';
+import { orderedEncoder, valueComparator } from './evaluate.js';
 import type { Finish } from './row.js';
 
 // — Run-time checks of options: names and numbers.
@@ -29,7 +30,7 @@ export function checkCount(name: string, value: number | undefined): void {
 
 // — Slices: some of the entries of a Map property.
 
-/** The bounds of a slice, by the bytes of keys, which are their stored order. */
+/** The bounds of a slice: keys of the Map, compared by value. */
 export interface SliceBounds<K> {
   readonly gt?: K;
   readonly gte?: K;
@@ -41,12 +42,7 @@ export interface SliceBounds<K> {
 
 export interface MapSlice {
   readonly property: string;
-  /** Bytes of the qualifiers, including the prefix; inclusive. */
-  readonly start: Uint8Array;
-  readonly startInclusive: boolean;
-  /** Undefined: the end of the property's cells. */
-  readonly stop: Uint8Array | undefined;
-  readonly stopInclusive: boolean;
+  readonly isWithin: (key: unknown) => boolean;
   readonly limit: number | undefined;
 }
 
@@ -67,15 +63,30 @@ export function parseSlice(schema: EntitySchema, property: string, bounds: Slice
     throw fail('write one of gt and gte, and one of lt and lte.');
   }
   checkCount(`slice: the limit of ${property}`, limit);
-  const bytes = (key: unknown): Uint8Array | undefined =>
-    key === undefined ? undefined : qualifierOf(column, key);
-  return {
-    property,
-    start: bytes(gt ?? gte) ?? column.qualifier,
-    startInclusive: gt === undefined,
-    stop: bytes(lt ?? lte),
-    stopInclusive: lte !== undefined,
-    limit,
+  return { property, isWithin: rangeTest(column, bounds), limit };
+}
+
+/** Whether a key is within bounds. @throws RowanError `ERR_CODEC` on bounds that are no keys of the Map. */
+function rangeTest(
+  { property, qualifierCodec }: ColumnSchema,
+  { gt, gte, lt, lte }: SliceBounds<unknown>,
+): (key: unknown) => boolean {
+  const codec = qualifierCodec!;
+  const inOrder = orderedEncoder(codec);
+  const compare = inOrder === undefined ? valueComparator(property, codec) : undefined;
+  const placeOf = (key: unknown): unknown => inOrder?.(key) ?? key;
+  const orderOf = (a: unknown, b: unknown): number =>
+    compare?.(a, b) ?? compareBytes(a as Uint8Array, b as Uint8Array);
+  for (const bound of [gt, gte, lt, lte]) if (bound !== undefined) codec.encode(bound);
+  const lower = (gt ?? gte) === undefined ? undefined : placeOf(gt ?? gte);
+  const upper = (lt ?? lte) === undefined ? undefined : placeOf(lt ?? lte);
+  return (key) => {
+    const place = placeOf(key);
+    const above = lower === undefined ? 1 : orderOf(place, lower);
+    const below = upper === undefined ? 1 : orderOf(upper, place);
+    return (
+      (above > 0 || (above === 0 && gt === undefined)) && (below > 0 || (below === 0 && lt === undefined))
+    );
   };
 }
 
@@ -95,24 +106,14 @@ export function qualifierOf(column: ColumnSchema, key: unknown): Uint8Array {
 }
 
 /** Reduces the Map of loaded entities. */
-export function sliceOf(schema: EntitySchema, slice: MapSlice): Finish {
-  const column = mapColumn(schema, slice.property);
+export function sliceOf(slice: MapSlice): Finish {
   return (entity) => {
     const map = entity[slice.property];
     if (!(map instanceof Map)) return;
     let kept = 0;
     for (const key of map.keys()) {
-      if (kept !== slice.limit && isWithin(slice, qualifierOf(column, key))) kept++;
+      if (kept !== slice.limit && slice.isWithin(key)) kept++;
       else map.delete(key);
     }
   };
-}
-
-function isWithin(slice: MapSlice, qualifier: Uint8Array): boolean {
-  const { start, startInclusive, stop, stopInclusive } = slice;
-  const above = compareBytes(qualifier, start);
-  if (above < 0 || (above === 0 && !startInclusive)) return false;
-  if (stop === undefined) return true;
-  const below = compareBytes(qualifier, stop);
-  return below < 0 || (below === 0 && stopInclusive);
 }

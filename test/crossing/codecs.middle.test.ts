@@ -126,6 +126,7 @@ type Row = Record<string, unknown>;
 /** What `defineEntity` gives the function of its columns. */
 interface Columns {
   column(place: string, codec: unknown): { optional(): unknown };
+  columns(place: string, codecs: { key: unknown; value: unknown }): unknown;
 }
 
 interface Query {
@@ -133,6 +134,7 @@ interface Query {
   orderBy(property: string, direction: string): Query;
   limit(rows: number): Query;
   reverse(): Query;
+  slice(property: string, bounds: object): Query;
   all(): Promise<Row[]>;
   count(): Promise<number>;
   min(property: string): Promise<unknown>;
@@ -169,7 +171,7 @@ interface Known {
 type Range = readonly [asked: unknown, holds: (at: number) => boolean];
 
 const EVERYTHING = { fullScan: true };
-const table = { name: 'codecs', families: { d: {} } };
+const table = { name: 'codecs', families: { d: {}, m: {} } };
 const SEEDS = Array.from({ length: fromMiddle(1, 30) }, (_, seed) => seed + 1);
 
 function shown(value: unknown): string {
@@ -236,8 +238,16 @@ class Trial {
         },
       },
     } as never);
+    const mapped = defineEntity({
+      name: 'Mapped',
+      table,
+      recordType: 9,
+      key: [recordType(), part('id')],
+      columns: (c: Columns) => ({ map: c.columns('m:p.', { key: codec, value: codec }) }),
+      indexes: { byKey: { on: [part('map')], each: 'keys' } },
+    } as never);
     const keyed = columnsOnly === true ? [] : this.keyed();
-    const engines = bothEngines([row, ...keyed.map(({ entity }) => entity)] as never);
+    const engines = bothEngines([row, mapped, ...keyed.map(({ entity }) => entity)] as never);
     for (const open of Object.values(engines)) {
       const { db, close } = await open();
       const rows = db.repository(row as never) as unknown as Rows;
@@ -248,6 +258,7 @@ class Trial {
       await this.askIndexes(rows);
       await this.askFigures(rows);
       await this.askSummaries((name) => db.summary(row as never, name as never) as never);
+      await this.askMaps(db.repository(mapped as never) as unknown as Rows);
       for (const { entity, last, falls } of keyed)
         await this.askKeys(db.repository(entity as never) as unknown as Rows, last, falls);
       await close();
@@ -426,6 +437,27 @@ class Trial {
         shown(this.valueAt(least)),
         shown(this.valueAt(most)),
       ]);
+    }
+  }
+
+  private async askMaps(rows: Rows): Promise<void> {
+    const { values } = this.own;
+    await rows.put({ id: 'm', map: new Map(values.map((value) => [value, value])) });
+    await rows.put({ id: 'other', map: new Map([[values[0], values[0]]]) });
+    const whole = (await rows.get({ id: 'm' }))?.['map'] as Map<unknown, unknown>;
+    expect([...whole.keys()].map(shown)).toEqual([...whole.values()].map(shown));
+    expect([...whole.keys()].map(shown).sort()).toEqual(values.map(shown).sort());
+    for (const [asked, holds] of ranges(values, this.random).slice(2)) {
+      const query = rows.find({ id: 'm' }).slice('map', asked as object);
+      const found = (await query.all())[0]?.['map'];
+      const keys = [...((found as Map<unknown, unknown> | undefined)?.keys() ?? [])].map(shown);
+      const expected = values.filter((_, at) => holds(at)).map(shown);
+      // Entries stand in the order of their bytes; a text has no end there, so inverted ones are no reverse order.
+      expect(keys.sort()).toEqual(expected.sort());
+    }
+    for (const [at, value] of values.entries()) {
+      const found = await rows.by('byKey').find({ map: value }).all();
+      expect(found.map(({ id }) => id)).toEqual(at === 0 ? ['m', 'other'] : ['m']);
     }
   }
 
