@@ -155,6 +155,7 @@ interface Rows {
   putMany(rows: readonly Row[]): Promise<void>;
   update(key: Row, changes: Row): Promise<Row>;
   delete(key: Row): Promise<void>;
+  check(key: Row, conditions: unknown): { update(changes: Row): Promise<{ ok: boolean }> };
   find(prefix: Row, options?: object): Query;
   where(conditions: Row, options?: object): Query;
   by(index: string): Pick<Rows, 'find'>;
@@ -258,6 +259,7 @@ class Trial {
       await this.askIndexes(rows);
       await this.askFigures(rows);
       await this.askSummaries((name) => db.summary(row as never, name as never) as never);
+      await this.askChecks(rows);
       await this.askMaps(db.repository(mapped as never) as unknown as Rows);
       for (const { entity, last, falls } of keyed)
         await this.askKeys(db.repository(entity as never) as unknown as Rows, last, falls);
@@ -438,6 +440,23 @@ class Trial {
         shown(this.valueAt(most)),
       ]);
     }
+  }
+
+  private async askChecks(rows: Rows): Promise<void> {
+    const { values, disordered } = this.own;
+    for (const at of [0, values.length - 1, null]) {
+      await rows.put({ id: 'checked', g: 0, v: this.valueAt(at) });
+      for (const [place, [asked, holds]] of ranges(values, this.random).entries()) {
+        const check = (): ReturnType<Rows['check']> => rows.check({ id: 'checked' }, { v: asked });
+        if (place > 1 && (disordered === true || this.falls)) {
+          expect(check).toThrow('by order where their codec is ordered');
+          continue;
+        }
+        const { ok } = await check().update({ g: 1 });
+        expect(ok).toBe(at !== null && holds(at));
+      }
+    }
+    await rows.delete({ id: 'checked' });
   }
 
   private async askMaps(rows: Rows): Promise<void> {
