@@ -245,8 +245,11 @@ function checkDefinition(given: unknown): void {
   for (const [index, given] of Object.entries(indexes ?? {})) {
     const on = (given as Partial<IndexDefinition> | null)?.on;
     if (Array.isArray(on) && on.length > 0 && on.every(isElement)) continue;
+    const [wrong] = Array.isArray(on) ? (on as readonly unknown[]).filter((one) => !isElement(one)) : [];
     throw new SchemaError(
-      `${where}: the index ${describe(index)} must be { on: [part('status')], ...options }, not ${describe(given)}.`,
+      `${where}: the index ${describe(index)} must be { on: [part('status')], ...options }, ${
+        wrong === undefined ? `not ${describe(given)}` : `and its on has ${describe(wrong)}`
+      }.`,
     );
   }
   if (typeof columns !== 'function') {

@@ -250,6 +250,24 @@ describe('defineEntity', () => {
     expect(compileSchema([Fine]).tables[0]!.descriptor.name).toBe('t');
   });
 
+  it('says what of an index is no element', () => {
+    const indexed = (index: unknown): unknown =>
+      defineEntity({
+        name: 'Wrong',
+        table: crm,
+        key: [part('id')],
+        columns: (c) => ({ n: c.column('d:n', int32) }),
+        indexes: { byN: index as never },
+      });
+    expect(() => indexed({ on: [part('n'), 'id'] })).toThrow(
+      `defineEntity(Wrong): the index "byN" must be { on: [part('status')], ...options }, and its on has "id".`,
+    );
+    expect(() => indexed({ on: 'n' })).toThrow(
+      "must be { on: [part('status')], ...options }, not an object.",
+    );
+    expect(() => indexed({ on: [] })).toThrow('not an object.');
+  });
+
   it('reports a property that is no definition', () => {
     const Wrong = defineEntity({
       name: 'Wrong',
