@@ -242,17 +242,22 @@ test('a put below a dropped marker, which earlier backups have, is not hidden in
   expect(await differences(stage.other, 'a')).toBe(0);
 });
 
+const INCREMENT = { incremental: true, tables: ['a'], run: { batchRows: 1, checkpointRows: 1, parallel: 1 } };
+
+/** Begins an incremental backup of the table "a" in a process whose engine fails after twelve calls. */
+async function cutOffIncrement(): Promise<void> {
+  const { engine } = workerOn(stage.engine, { lives: 12 });
+  await expect(backupTables(engine, stage.folder, INCREMENT)).rejects.toThrow('This worker is dead');
+}
+
 test('an incremental backup that was cut off has what was dropped until it is gone on with', async () => {
   await write('a', 0, 40, 'one');
   await backupTables(stage.engine, stage.folder, { tables: ['a'] });
   await write('a', 40, 80, 'two');
-  const options = { incremental: true, tables: ['a'], run: { batchRows: 1, checkpointRows: 1, parallel: 1 } };
-  await expect(
-    backupTables(workerOn(stage.engine, { lives: 12 }).engine, stage.folder, options),
-  ).rejects.toThrow('This worker is dead');
+  await cutOffIncrement();
   for (const row of ['a1', 'z2', 'a41', 'z70']) await stage.engine.table('a').delete(new Delete(row));
   await stage.engine.admin.majorCompact('a');
-  const { backup } = await backupTables(stage.engine, stage.folder, options);
+  const { backup } = await backupTables(stage.engine, stage.folder, INCREMENT);
   expect(backup).toMatchObject({ name: '0002-incremental', whole: ['a'] });
   await restoreTables(stage.other, stage.folder);
   expect(await differences(stage.other, 'a')).toBe(0);
@@ -264,13 +269,10 @@ test('a put below a marker that was dropped while an incremental backup was cut 
   await stage.engine.table('a').delete(new Delete('z38'));
   await backupTables(stage.engine, stage.folder, { tables: ['a'] });
   await write('a', 40, 80, 'two');
-  const options = { incremental: true, tables: ['a'], run: { batchRows: 1, checkpointRows: 1, parallel: 1 } };
-  await expect(
-    backupTables(workerOn(stage.engine, { lives: 12 }).engine, stage.folder, options),
-  ).rejects.toThrow('This worker is dead');
+  await cutOffIncrement();
   await stage.engine.admin.majorCompact('a');
   await stage.engine.table('a').put(new Put('z38').addColumn('f', 'q', 'early', stage.engine.now() - 500));
-  const { backup } = await backupTables(stage.engine, stage.folder, options);
+  const { backup } = await backupTables(stage.engine, stage.folder, INCREMENT);
   expect(backup).toMatchObject({ name: '0002-incremental', whole: ['a'] });
   await restoreTables(stage.other, stage.folder);
   expect(await differences(stage.other, 'a')).toBe(0);
