@@ -25,6 +25,16 @@ export interface ValueCodec<T> {
   compare?(a: T, b: T): number;
 }
 
+/** Whether a codec can encode a value. */
+export function accepts(codec: { encode(value: unknown): unknown }, value: unknown): boolean {
+  try {
+    codec.encode(value);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
 // — The scalar codecs of columns. All are key codecs, so a value has the same bytes in a key and in a column, and byte
 // order is the order of values. The exception is the counter, which has HBase's own bytes.
 

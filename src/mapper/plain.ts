@@ -1,7 +1,7 @@
 /** Converts entities to JSON values and back, without loss: for exports, tools and tests. */
 
 import { compareBytes } from '../bytes/index.js';
-import type { JsonValue } from '../codec/index.js';
+import { accepts, type JsonValue } from '../codec/index.js';
 import { InvalidArgumentError } from '../errors.js';
 import { storedCodec, storedValue, valueOfStored } from '../key/codecs/index.js';
 import type { ColumnSchema, ValueCodec } from '../schema/types.js';
@@ -211,15 +211,6 @@ function kindsOf(codec: Encoder): readonly number[] {
   );
   kindsOfCodecs.set(codec, kinds);
   return kinds;
-}
-
-function accepts(codec: Encoder, value: unknown): boolean {
-  try {
-    codec.encode(value);
-    return true;
-  } catch {
-    return false;
-  }
 }
 
 /** The value that the codec accepts. Scalars of which several interpretations fit are tagged. */

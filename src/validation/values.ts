@@ -1,6 +1,6 @@
 /** Values of columns and key parts: whether a codec accepts them, their string forms, and their JSON Schemas. */
 
-import { codecKind, enumerationNames, enumerationNumbers, isLost } from '../codec/index.js';
+import { accepts, codecKind, enumerationNames, enumerationNumbers, isLost } from '../codec/index.js';
 import { storedCodec, valueOfStored } from '../key/index.js';
 import { isInstance, isList, isPlainObject } from '../table/checks.js';
 
@@ -28,7 +28,7 @@ export function readValue(codec: AnyCodec, given: unknown, coerce: boolean): unk
     if (!coerce) throw refused;
     for (const read of READINGS) {
       const value = read(given);
-      if (value !== undefined && takes(codec, value)) return value;
+      if (value !== undefined && accepts(codec, value)) return value;
     }
     throw refused;
   }
@@ -44,15 +44,6 @@ function isValueObject(given: unknown): boolean {
     !isLost(given) &&
     !isInstance(given, Date)
   );
-}
-
-function takes(codec: AnyCodec, value: unknown): boolean {
-  try {
-    codec.encode(value);
-    return true;
-  } catch {
-    return false;
-  }
 }
 
 /** The longest string that is parsed as a number. */
