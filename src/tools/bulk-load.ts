@@ -130,7 +130,7 @@ async function readLines(
     throw new InvalidArgumentError('A bulk load of delimited text needs the columns of the text.');
   const { columns, separator, timestamp, skipEmptyColumns } = tsv;
   const layout = new TsvLayout(columns, separator, skipEmptyColumns === true);
-  const lines = await LineFiles.open(paths);
+  const lines = await LineFiles.open(paths, { bytes: true });
   if (create === true) await makeTable(engine, table, layout.families);
   await checkFamilies(engine, table, layout.families);
   return {

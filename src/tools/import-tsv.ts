@@ -224,7 +224,7 @@ export async function importTsv(
   if (options.timestamp !== undefined) checkTimestamp(options.timestamp);
   if (!Array.isArray(files) || files.length === 0)
     throw new InvalidArgumentError('importtsv needs a file to read.');
-  const lines = await LineFiles.open(files);
+  const lines = await LineFiles.open(files, { bytes: true });
   if (options.create === true && options.dryRun !== true) {
     const families = Object.fromEntries(layout.families.map((family) => [family, {}]));
     await ensureTable(engine.admin, tableDescriptor(table, families));

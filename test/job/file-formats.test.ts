@@ -1,7 +1,7 @@
 import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { deflateRawSync } from 'node:zlib';
+import { deflateRawSync, gzipSync } from 'node:zlib';
 import fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { csvFields, csvLine } from '../../src/job/files/line-files.js';
@@ -160,6 +160,51 @@ test('CSV of other programs: a byte order mark, ends of lines of Windows, names 
   ).rejects.toThrow(
     `The item at byte 4 of ${path} cannot be read: It has 3 fields, but there are 2 columns.`,
   );
+  await engine.close();
+});
+
+test('JSON lines of other programs: a byte order mark, ends of lines of Windows, empty lines at the end', async () => {
+  const engine = await storeOf([]);
+  const path = join(folder, 'other.ndjson');
+  await writeFile(path, '\ufeff{"id":"1","text":"\ufeff"}\r\n{"id":"2"}\r\n\r\n  \r\n\n');
+  const found: Item[] = [];
+  await collecting(engine, ndjsonSource([path]), found).run(SMALL);
+  expect(found).toEqual([{ id: '1', text: '\ufeff' }, { id: '2' }]);
+  await engine.close();
+});
+
+test.each([
+  [
+    'in another encoding',
+    Buffer.from('id,text\r\n1,caf\xe9\r\n', 'latin1'),
+    'at byte 9 of PATH cannot be read: It is not UTF-8',
+  ],
+  [
+    'whose names are',
+    Buffer.from('id,caf\xe9\r\n', 'latin1'),
+    'first record of PATH does not name the columns: It is not UTF-8',
+  ],
+  ['that names a column twice', 'id,text,text\n1,a,b\n', '"text" occurs twice'],
+  ['with ends of lines of old Macs', 'id,text\r1,a\r2,b\r', 'It has a carriage return.'],
+  ['in UTF-16', Buffer.from('\ufeffid,text\r\n1,a\r\n', 'utf16le'), 'PATH is UTF-16'],
+  ['compressed', gzipSync('id,text\n1,a\n'), 'PATH is compressed by gzip'],
+])('CSV %s is refused, and not read as something else', async (_, bytes, message) => {
+  const engine = await storeOf([]);
+  const path = join(folder, 'other.csv');
+  await writeFile(path, bytes);
+  await expect(collecting(engine, csvSource([path]), []).run(SMALL)).rejects.toThrow(
+    message.replace('PATH', path),
+  );
+  await engine.close();
+});
+
+test('CSV whose records end with empty fields, as of spreadsheets', async () => {
+  const engine = await storeOf([]);
+  const path = join(folder, 'other.csv');
+  await writeFile(path, 'id,text,,\n1,a,,\n');
+  const found: Item[] = [];
+  await collecting(engine, csvSource([path]), found).run(SMALL);
+  expect(found).toEqual([{ id: '1', text: 'a', '': '' }]);
   await engine.close();
 });
 

@@ -53,12 +53,30 @@ export async function fileSize(path: string): Promise<number> {
     const found = await stat(path);
     if (found.isFile()) return found.size;
   } catch (cause) {
-    throw new InvalidArgumentError(
-      `${path} cannot be read: ${(cause as Error).message}. Give the path of a file that you may read.`,
-      { cause },
-    );
+    throw unreadable(path, cause);
   }
   throw new InvalidArgumentError(`${path} is not a file. Name the files themselves.`);
+}
+
+/** The first bytes of a file, fewer where it is shorter. @throws InvalidArgumentError for a file that cannot be read. */
+export async function firstBytes(path: string, count: number): Promise<Buffer> {
+  let handle: FileHandle | undefined;
+  try {
+    handle = await open(path, 'r');
+    const { buffer, bytesRead } = await handle.read(Buffer.alloc(count), 0, count, 0);
+    return buffer.subarray(0, bytesRead);
+  } catch (cause) {
+    throw unreadable(path, cause);
+  } finally {
+    await handle?.close();
+  }
+}
+
+function unreadable(path: string, cause: unknown): InvalidArgumentError {
+  return new InvalidArgumentError(
+    `${path} cannot be read: ${(cause as Error).message}. Give the path of a file that you may read.`,
+    { cause },
+  );
 }
 
 /**

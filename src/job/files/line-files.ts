@@ -3,7 +3,7 @@ import { InvalidArgumentError } from '../../errors.js';
 import { describe } from '../../table/checks.js';
 import { Result, type ResultScanner, type Scan } from '../../table/index.js';
 import type { JobReadable, RowRange } from '../types.js';
-import { FileScanner, fileSize, positionOfRow, rowOfPosition } from './file-position.js';
+import { FileScanner, fileSize, firstBytes, positionOfRow, rowOfPosition } from './file-position.js';
 
 const CHUNK = 1 << 20;
 const PIECE_BYTES = 32 << 20;
@@ -11,6 +11,15 @@ const NEWLINE = 0x0a;
 const QUOTE = 0x22;
 /** The longest line, in bytes. */
 const LONGEST_LINE = 64 << 20;
+
+/** What files begin with that hold text, but not as lines: in hex, and what is to be done with them. */
+const UNREADABLE: ReadonlyMap<string, string> = new Map([
+  ['1f8b08', 'is compressed by gzip: expand it first, as with gunzip'],
+  ['28b52ffd', 'is compressed by Zstandard: expand it first, as with zstd -d'],
+  ['504b0304', 'is a zip archive or a spreadsheet: expand it, or save it as text, first'],
+  ['fffe', 'is UTF-16: convert it first, as with iconv -f UTF-16 -t UTF-8'],
+  ['feff', 'is UTF-16: convert it first, as with iconv -f UTF-16 -t UTF-8'],
+]);
 
 /**
  * Presents the lines of text files as rows of a table, so that a job reads them like any other source. Each line is a
@@ -28,20 +37,23 @@ export class LineFiles implements JobReadable {
   ) {}
 
   /**
-   * Opens the files. `pieceBytes`: the approximate size of a split; default 32 MiB.
-   * @throws InvalidArgumentError for a file that cannot be read.
+   * Opens the files. `pieceBytes`: the approximate size of a split; default 32 MiB. `bytes`: lines may have any bytes,
+   * also those with which files of other kinds begin.
+   * @throws InvalidArgumentError for a file that cannot be read, or is none of lines: compressed, or UTF-16.
    */
   static async open(
     paths: readonly string[],
     {
       pieceBytes = PIECE_BYTES,
       quoted = false,
-    }: { readonly pieceBytes?: number; readonly quoted?: boolean } = {},
+      bytes = false,
+    }: { readonly pieceBytes?: number; readonly quoted?: boolean; readonly bytes?: boolean } = {},
   ): Promise<LineFiles> {
     const piece = quoted ? Number.POSITIVE_INFINITY : pieceBytes;
     const ranges: RowRange[] = [];
     for (const [file, path] of paths.entries()) {
       const size = await fileSize(path);
+      if (!bytes || path.endsWith('.gz')) await checkBeginning(path);
       for (let offset = 0; offset < Math.max(size, 1); offset += piece) {
         const last = offset + piece >= size;
         const stop = last ? { file: file + 1, offset: 0 } : { file, offset: offset + piece };
@@ -176,6 +188,12 @@ class LineScanner extends FileScanner {
     this.buffer = next.subarray(0, kept.length + bytesRead);
     this.atEnd = bytesRead === 0;
   }
+}
+
+async function checkBeginning(path: string): Promise<void> {
+  const found = (await firstBytes(path, 4)).toString('hex');
+  for (const [beginning, what] of UNREADABLE)
+    if (found.startsWith(beginning)) throw new InvalidArgumentError(`${path} ${what}.`);
 }
 
 function hasOddQuotes(bytes: Buffer, start: number, end: number): boolean {

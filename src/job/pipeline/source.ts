@@ -1,3 +1,4 @@
+import { isUtf8 } from 'node:buffer';
 import type { JsonValue } from '../../codec/index.js';
 import { InvalidArgumentError } from '../../errors.js';
 import { fromTagged } from '../../mapper/tagged.js';
@@ -234,7 +235,11 @@ async function itemsIn(
 function ndjsonItems(paths: readonly string[], lines: LineFiles): JobSource<FileItem> {
   return itemsOf('ndjson', paths, lines, (row) => {
     const text = textOf(row);
-    return text.trim() === '' ? null : () => fromTagged(JSON.parse(text) as JsonValue);
+    if (text.trim() === '') return null;
+    return () => {
+      checkUtf8(row);
+      return fromTagged(JSON.parse(text) as JsonValue);
+    };
   });
 }
 
@@ -243,24 +248,52 @@ async function csvItems(paths: readonly string[], options: CsvSourceOptions): Pr
   const lines = await LineFiles.open(paths, { quoted: true });
   const columnsOf: (readonly string[])[] = [];
   for (const range of lines.ranges)
-    columnsOf.push(options.columns ?? (await namesOf(lines, range, separator)));
+    columnsOf.push(options.columns ?? (await namesOf(paths, lines, range, separator)));
   const format = `csv ${JSON.stringify([separator, options.columns])}`;
   return itemsOf(format, paths, lines, (row) => {
     const { file, offset } = positionOfRow(row.row);
-    const text = offset === 0 ? withoutMark(textOf(row)) : textOf(row);
+    const text = textOf(row);
     if (text === '' || (offset === 0 && options.columns === undefined)) return null;
-    return () => recordOf(columnsOf[file]!, csvFields(text, separator));
+    return () => {
+      checkUtf8(row);
+      return recordOf(columnsOf[file]!, csvFields(text, separator));
+    };
   });
 }
 
-async function namesOf(lines: LineFiles, { start, stop }: RowRange, separator: string): Promise<string[]> {
+/** The names in the first record of a file. @throws InvalidArgumentError, naming the file, if they cannot be those of columns. */
+async function namesOf(
+  paths: readonly string[],
+  lines: LineFiles,
+  { start, stop }: RowRange,
+  separator: string,
+): Promise<string[]> {
   const scanner = lines.scan(new Scan().withStartRow(start).withStopRow(stop));
   try {
     const first = await scanner.next();
-    return first === undefined ? [] : csvFields(withoutMark(textOf(first)), separator);
+    if (first === undefined) return [];
+    checkUtf8(first);
+    return checkNames(csvFields(textOf(first), separator));
+  } catch (error) {
+    if (!(error instanceof InvalidArgumentError)) throw error;
+    const path = paths[positionOfRow(start).file]!;
+    throw new InvalidArgumentError(
+      `The first record of ${path} does not name the columns: ${error.message}`,
+      { cause: error, details: { file: path, offset: 0 } },
+    );
   } finally {
     await scanner.close();
   }
+}
+
+/** Spreadsheets end records with empty fields: several columns may have no name. */
+function checkNames(names: string[]): string[] {
+  const twice = names.find((name, at) => name !== '' && names.indexOf(name) < at);
+  if (twice !== undefined)
+    throw new InvalidArgumentError(`"${twice}" occurs twice, and the values of one would be lost.`);
+  if (names.some((name) => name.includes('\r')))
+    throw new InvalidArgumentError('It has a carriage return. End lines with \\n or \\r\\n.');
+  return names;
 }
 
 function recordOf(columns: readonly string[], fields: readonly string[]): Record<string, string> {
@@ -297,12 +330,17 @@ function itemsOf(
   };
 }
 
-function textOf({ cells }: Result): string {
+/** The text of a line. The byte order mark with which some programs begin files is none of it. */
+function textOf({ row, cells }: Result): string {
   const { value } = cells[0]!;
-  return Buffer.from(value.buffer, value.byteOffset, value.length).toString();
+  const text = Buffer.from(value.buffer, value.byteOffset, value.length).toString();
+  return text.startsWith('\ufeff') && positionOfRow(row).offset === 0 ? text.slice(1) : text;
 }
 
-/** Removes the byte order mark with which some programs begin files. */
-function withoutMark(text: string): string {
-  return text.startsWith('\ufeff') ? text.slice(1) : text;
+/** Decoding replaces what is not UTF-8, which would change values. @throws InvalidArgumentError */
+function checkUtf8({ cells }: Result): void {
+  if (isUtf8(cells[0]!.value)) return;
+  throw new InvalidArgumentError(
+    'It is not UTF-8: convert the file, as with iconv -f WINDOWS-1252 -t UTF-8.',
+  );
 }
