@@ -5,7 +5,7 @@ import { RegionScanner } from '../store/scan/region-scanner.js';
 import type { ScanContext } from '../store/scan/store-read.js';
 import type { Cell } from '../table/checks.js';
 import type { Scan } from '../table/get-and-scan.js';
-import type { Result } from '../table/result.js';
+import { bytesOf, type Result } from '../table/result.js';
 import type { OperationOptions, ResultScanner } from '../table/table.js';
 import { ChunkReader } from './chunks.js';
 import type { BigtableClient } from './client.js';
@@ -54,15 +54,17 @@ export class BigtableScanner implements ResultScanner {
     return this.ready[this.at++];
   }
 
-  async nextBatch(count: number): Promise<Result[]> {
+  async nextBatch(count: number, bytes = Number.POSITIVE_INFINITY): Promise<Result[]> {
     if (!Number.isSafeInteger(count) || count < 1) {
       throw new InvalidArgumentError(`nextBatch takes a positive number of results, not ${count}.`);
     }
     const out: Result[] = [];
-    while (out.length < count) {
+    let left = bytes;
+    while (out.length < count && (left > 0 || out.length === 0)) {
       const next = await this.next();
       if (next === undefined) break;
       out.push(next);
+      if (bytes !== Number.POSITIVE_INFINITY) left -= bytesOf(next.cells);
     }
     return out;
   }

@@ -108,7 +108,7 @@ class RawBatches implements Batches {
     private readonly work: RawRowWork,
   ) {}
 
-  async next(wanted: number): Promise<Batch | undefined> {
+  async next(wanted: number, most: number): Promise<Batch | undefined> {
     const { reading, row, work } = this;
     if (this.ofThisTurn >= ROWS_OF_A_TURN) {
       this.ofThisTurn = 0;
@@ -116,7 +116,7 @@ class RawBatches implements Batches {
     }
     let given = 0;
     let bytes = 0;
-    while (given < wanted) {
+    while (given < wanted && (bytes < most || given === 0)) {
       const more = reading.next(row);
       if (!(typeof more === 'boolean' ? more : await more)) break;
       given++;

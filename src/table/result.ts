@@ -75,6 +75,19 @@ export class StaleResult extends Result {
   }
 }
 
+/** Bytes of a cell beside its row, family, qualifier and value, as HBase sends it. */
+const CELL_OVERHEAD = 24;
+
+/** About the bytes of cells. */
+export function bytesOf(cells: readonly Cell[]): number {
+  let bytes = 0;
+  for (let i = 0; i < cells.length; i++) {
+    const { row, family, qualifier, value } = cells[i]!;
+    bytes += row.length + family.length + qualifier.length + value.length + CELL_OVERHEAD;
+  }
+  return bytes;
+}
+
 const FIRST_CAPACITY = 4096;
 
 /**

@@ -49,8 +49,8 @@ export interface ResultScanner extends AsyncIterable<Result> {
   /** The next result, or undefined at the end. */
   next(): Promise<Result | undefined>;
   /**
-   * Up to `count` further results; fewer only at the end, or where those that arrived have as many as `bytes`, so that large rows need not
-   * be held together. None only at the end. The embedded engine and Bigtable ignore `bytes`.
+   * Up to `count` further results; fewer only at the end, or where they have as many as about `bytes`, so that large rows need not be held
+   * together. None only at the end. HBase gives all results of an answer that it has begun.
    */
   nextBatch(count: number, bytes?: number): Promise<Result[]>;
   /**
@@ -308,7 +308,8 @@ export interface ReadView {
 
 export interface SyncResultScanner extends Iterable<Result> {
   next(): Result | undefined;
-  nextBatch(count: number): Result[];
+  /** As {@link ResultScanner.nextBatch}. */
+  nextBatch(count: number, bytes?: number): Result[];
   /** As {@link ResultScanner.moments}. */
   readonly moments?: number;
   /** Like `next`, into a reusable row; false at the end. Not with `Scan.setBatch` or `setRaw`. */

@@ -83,6 +83,17 @@ describe('a table of Bigtable', () => {
     expect(await codeOf(() => table.put(many))).toBe('ERR_TOO_LARGE');
   });
 
+  it('ends batches where their rows have as many bytes as asked for', async () => {
+    const table = await newTable();
+    const value = new Uint8Array(1000);
+    await table.putAll(Array.from({ length: 5 }, (_, i) => new Put(`r${i}`).addColumn('f', 'q', value)));
+    const scanner = table.scan(new Scan());
+    const counts: number[] = [];
+    do counts.push((await scanner.nextBatch(3, 1500)).length);
+    while (counts.at(-1)! > 0);
+    expect(counts).toEqual([2, 2, 1, 0]);
+  });
+
   it('does the actions of a batch row by row in their order, with an outcome for each', async () => {
     const table = await newTable();
     const outcomes = await table.batch([

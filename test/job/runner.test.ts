@@ -485,6 +485,15 @@ test('whoever dies when: every row is worked, and counters are those of one run'
   );
 });
 
+test('large rows of raw work are flushed a few at a time', async () => {
+  await fill(40);
+  const flushed = [0];
+  const raw = { row: () => void flushed[flushed.length - 1]!++, flush: () => void flushed.push(0) };
+  await runJob(store.engine, countingJob('raw', { raw }).definition, { batchBytes: 50 });
+  expect(Math.max(...flushed)).toBeLessThanOrEqual(2);
+  expect(flushed.reduce((sum, rows) => sum + rows)).toBe(40);
+});
+
 test('an error of a job that the work itself throws ends it: the split is not lost to another worker', async () => {
   await fill(3);
   const { definition } = countingJob('thrown', {

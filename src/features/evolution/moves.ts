@@ -243,7 +243,7 @@ class MovedSyncTable extends MovedTable<SyncTable> implements SyncTable {
         const result = scanner.next();
         return result && declared(result);
       },
-      nextBatch: (count) => scanner.nextBatch(count).map(declared),
+      nextBatch: (count, bytes) => scanner.nextBatch(count, bytes).map(declared),
       close: () => scanner.close(),
       *[Symbol.iterator]() {
         for (const result of scanner) yield declared(result);

@@ -1,8 +1,7 @@
 import { compareBytes, EMPTY_BYTES, equalBytes, toStringBinary } from '../../bytes/index.js';
 import { CorruptionError } from '../../errors.js';
 import type { Cell } from '../../table/checks.js';
-import { Result, StaleResult } from '../../table/result.js';
-import { bytesOf } from '../observe/table-figures.js';
+import { bytesOf, Result, StaleResult } from '../../table/result.js';
 import type { CellReader } from '../wire/cell-codec.js';
 
 /** Rows that a scan has fetched, consumed one after the other. */

@@ -2,10 +2,10 @@ import { compareBytes, EMPTY_BYTES } from '../../bytes/index.js';
 import { ClosedError, type RowanError, TimeoutError, throwIfAborted } from '../../errors.js';
 import type { Cell } from '../../table/checks.js';
 import type { Scan } from '../../table/get-and-scan.js';
-import type { Result } from '../../table/result.js';
+import { bytesOf, type Result } from '../../table/result.js';
 import type { OperationOptions, ResultScanner } from '../../table/table.js';
 import type { Observer } from '../observe/observer.js';
-import { bytesOf, type TableStatistics } from '../observe/table-figures.js';
+import type { TableStatistics } from '../observe/table-figures.js';
 import type { HBaseSettings } from '../options.js';
 import type { RegionFinder } from '../region/locator.js';
 import { compareMetaRows, META_TABLE, type Region } from '../region/region.js';
@@ -109,7 +109,7 @@ export class HBaseScanner implements ResultScanner {
     let size = 0;
     while (out.length < count) {
       if (this.ready.left === 0) {
-        if (size >= bytes || !(await this.refill())) break;
+        if ((size >= bytes && out.length > 0) || !(await this.refill())) break;
         if (bytes !== Number.POSITIVE_INFINITY) size += this.ready.bytes;
       }
       out.push(this.take());

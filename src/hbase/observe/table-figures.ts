@@ -1,6 +1,5 @@
 /** Figures of tables and regions: what this client has done with each, and how long it took. */
 
-import type { Cell } from '../../table/checks.js';
 import type { Metric } from '../../table/telemetry.js';
 
 /** Upper bounds of the buckets, in milliseconds; what takes longer is in the last. */
@@ -80,9 +79,6 @@ export interface TableFigures extends OperationFigures {
 
 /** The most regions of an engine with figures of their own. */
 const MAX_REGIONS = 1000;
-
-/** Bytes of a cell beside its row, family, qualifier and value, as HBase sends it. */
-const CELL_OVERHEAD = 24;
 
 /** The figures of a table or region, which only grow. */
 export class OperationStatistics {
@@ -258,13 +254,3 @@ export const TABLE_METRICS: readonly {
     read: ({ latency }) => latency.sum,
   },
 ];
-
-/** About the bytes of cells in an answer. */
-export function bytesOf(cells: readonly Cell[]): number {
-  let bytes = 0;
-  for (let i = 0; i < cells.length; i++) {
-    const { row, family, qualifier, value } = cells[i]!;
-    bytes += row.length + family.length + qualifier.length + value.length + CELL_OVERHEAD;
-  }
-  return bytes;
-}

@@ -1,6 +1,7 @@
 import { compareBytes } from '../../bytes/index.js';
 import { ClosedError, RowanError, throwIfAborted } from '../../errors.js';
 import type { RawRow, Result, ResultScanner, Scan, SyncResultScanner } from '../../table/index.js';
+import { bytesOf } from '../../table/result.js';
 import type { Memstore } from '../memstore/memstore.js';
 import { type FamilyStore, type Region, VersionSource } from '../region/region.js';
 import { PlainScanner } from '../scan/plain-scanner.js';
@@ -222,14 +223,8 @@ export class TableScanner implements SyncResultScanner {
     throw endedReader(end, this.core, this.state);
   }
 
-  nextBatch(count: number): Result[] {
-    const results: Result[] = [];
-    for (let i = 0; i < count; i++) {
-      const result = this.next();
-      if (!result) break;
-      results.push(result);
-    }
-    return results;
+  nextBatch(count: number, bytes?: number): Result[] {
+    return takeBatch(this, count, bytes);
   }
 
   close(): void {
@@ -243,6 +238,23 @@ export class TableScanner implements SyncResultScanner {
       this.close();
     }
   }
+}
+
+/** As {@link SyncResultScanner.nextBatch}. */
+export function takeBatch(
+  scanner: Pick<SyncResultScanner, 'next'>,
+  count: number,
+  bytes = Number.POSITIVE_INFINITY,
+): Result[] {
+  const results: Result[] = [];
+  let left = bytes;
+  while (results.length < count && (left > 0 || results.length === 0)) {
+    const result = scanner.next();
+    if (!result) break;
+    results.push(result);
+    if (bytes !== Number.POSITIVE_INFINITY) left -= bytesOf(result.cells);
+  }
+  return results;
 }
 
 /** The error for reading on after the store ended the reader. */
@@ -325,6 +337,10 @@ function within(scan: Scan, region: Region, limit: number | undefined): Scan {
 /** Results after which other events may run. */
 const RESULTS_PER_TURN = 4096;
 
+/** Results, and about bytes of them, that an iteration reads ahead. */
+const RESULTS_AHEAD = 256;
+const BYTES_AHEAD = 4 << 20;
+
 /** Wraps a synchronous scanner in the interface of all engines. */
 export class AsyncScanner implements ResultScanner {
   readonly moments = 1;
@@ -341,9 +357,9 @@ export class AsyncScanner implements ResultScanner {
     return this.scanner.next();
   }
 
-  async nextBatch(count: number): Promise<Result[]> {
+  async nextBatch(count: number, bytes?: number): Promise<Result[]> {
     await this.pause(count);
-    return this.scanner.nextBatch(count);
+    return this.scanner.nextBatch(count, bytes);
   }
 
   async close(): Promise<void> {
@@ -354,9 +370,9 @@ export class AsyncScanner implements ResultScanner {
   async *[Symbol.asyncIterator](): AsyncIterator<Result> {
     try {
       for (;;) {
-        const batch = await this.nextBatch(256);
+        const batch = await this.nextBatch(RESULTS_AHEAD, BYTES_AHEAD);
+        if (batch.length === 0) return;
         yield* batch;
-        if (batch.length < 256) return;
       }
     } finally {
       await this.close();

@@ -40,7 +40,7 @@ import {
 } from '../../table/index.js';
 import { checkRow } from '../commit/row-operations.js';
 import { plainGet } from '../read/point-read.js';
-import { AsyncScanner, TableScanner } from '../read/table-scanner.js';
+import { AsyncScanner, TableScanner, takeBatch } from '../read/table-scanner.js';
 import { regionOf } from '../region/region.js';
 import type { StoreCore } from '../store-core.js';
 import type { Wait } from './contention.js';
@@ -279,14 +279,8 @@ export class TrackedScanner implements SyncResultScanner {
     return result;
   }
 
-  nextBatch(count: number): Result[] {
-    const results: Result[] = [];
-    while (results.length < count) {
-      const result = this.next();
-      if (result === undefined) break;
-      results.push(result);
-    }
-    return results;
+  nextBatch(count: number, bytes?: number): Result[] {
+    return takeBatch(this, count, bytes);
   }
 
   nextRaw(into: RawRow): boolean {

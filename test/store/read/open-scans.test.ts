@@ -2,7 +2,7 @@
 
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
-import { expect, test } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import { toBytes } from '../../../src/bytes/index.js';
 import { EmbeddedEngine } from '../../../src/store/engine.js';
 import { openStore } from '../../../src/store/recovery.js';
@@ -14,6 +14,8 @@ import {
   RawRow,
   type ResultScanner,
   Scan,
+  type SyncResultScanner,
+  type SyncTable,
   tableDescriptor,
 } from '../../../src/table/index.js';
 import { MemoryFileSystem } from '../../../src/testing/fs/memory-fs.js';
@@ -94,6 +96,46 @@ test('a view reads rows and ranges as they were when it was made, whatever comes
   expect(core.scanners.size).toBe(1);
   await engine.close();
   expect(() => other.getRaw(new Get('r3'), row)).toThrow(expect.objectContaining({ code: 'ERR_CLOSED' }));
+});
+
+test('batches end where their rows have as many bytes as asked for, and are empty at the end only', async () => {
+  const { engine } = await opened();
+  const table = engine.table('a');
+  for (let i = 0; i < 5; i++) await table.put(put(`r${i}`, 'x'.repeat(1000)));
+  const scan = new Scan().withStartRow('r3').withStopRow('r9');
+  const sizes = async (scanner: ResultScanner | SyncResultScanner, bytes: number): Promise<number[]> => {
+    const counts: number[] = [];
+    do counts.push((await scanner.nextBatch(3, bytes)).length);
+    while (counts.at(-1)! > 0);
+    return counts;
+  };
+  const scanners: ((of: SyncTable) => ResultScanner | SyncResultScanner)[] = [
+    (of) => of.scan(scan),
+    (of) => of.scanSync(scan),
+  ];
+  for (const open of scanners) {
+    expect(await sizes(open(table), 1500)).toEqual([2, 3, 1, 0]);
+    expect(await sizes(open(table), 0)).toEqual([1, 1, 1, 1, 1, 1, 0]);
+    expect(await sizes(open(table), Number.POSITIVE_INFINITY)).toEqual([3, 3, 0]);
+    await engine.transaction!(async (tx) => {
+      expect(await sizes(open(tx.table('a')), 1500)).toEqual([2, 3, 1, 0]);
+    });
+  }
+  await engine.close();
+});
+
+test('an iteration of large rows reads few of them ahead, and gives all', async () => {
+  const { engine } = await opened();
+  const table = engine.table('b');
+  for (let i = 10; i < 50; i++) await table.put(put(`r${i}`, 'x'.repeat(1 << 20)));
+  const scanner = table.scan(new Scan());
+  const nextBatch = vi.spyOn(scanner, 'nextBatch');
+  let found = 0;
+  for await (const { cells } of scanner) found += cells.length;
+  expect(found).toBe(40);
+  const batches = await Promise.all(nextBatch.mock.results.map(({ value }) => value as Promise<unknown[]>));
+  expect(Math.max(...batches.map(({ length }) => length))).toBe(4);
+  await engine.close();
 });
 
 test('increments of a row leave a scan of it what it sees', async () => {
