@@ -20,6 +20,7 @@ import {
   comparePlaced,
   type PlanPart,
   type Position,
+  pointsFrom,
   prepareQuery,
   type ReadPlan,
   rangesFrom,
@@ -27,6 +28,7 @@ import {
 } from './read-plan.js';
 import {
   BYTES_AT_ONCE,
+  fittingRows,
   giveBackRawRow,
   type ReadOptions,
   type RowCursor,
@@ -46,13 +48,17 @@ class GetsCursor implements RowCursor {
   private found: Result[] = [];
   private parts: PlanPart[] = [];
   private at = 0;
+  /** How many rows the next request asks for: fewer, if those of the last one were large. */
+  private size: number;
 
   constructor(
     private readonly plan: ReadPlan,
     private readonly ranges: readonly OpenRange[],
     private readonly access: TableAccess,
     private readonly options: ReadOptions,
-  ) {}
+  ) {
+    this.size = Math.max(Math.min(options.expected, GETS_AT_ONCE), 1);
+  }
 
   async advance(): Promise<boolean> {
     for (;;) {
@@ -83,8 +89,7 @@ class GetsCursor implements RowCursor {
 
   private async fetch(): Promise<void> {
     throwIfAborted(this.options.signal);
-    const size = Math.max(Math.min(this.options.expected, GETS_AT_ONCE), 1);
-    const asked = this.ranges.slice(this.index, this.index + size);
+    const asked = this.ranges.slice(this.index, this.index + this.size);
     this.index += asked.length;
     const gets = asked.map(({ part, range }) => {
       const get = new Get(range.start);
@@ -92,6 +97,7 @@ class GetsCursor implements RowCursor {
       return get;
     });
     this.found = await this.access.table.getAll(gets, this.options);
+    this.size = fittingRows(Math.min(this.options.expected, GETS_AT_ONCE), this.found);
     if (this.options.moments !== undefined) this.options.moments.count += gets.length;
     this.parts = asked.map(({ part }) => part);
     this.at = 0;
@@ -390,7 +396,7 @@ function openRanges(
   if (ranges.length === 0) return NOTHING;
   const limitOf = (part: PlanPart): number | undefined =>
     part.classify === undefined && position === undefined ? options.limit : undefined;
-  if (plan.order === 'merge') {
+  if (plan.order === 'merge' && !hasPointsOnly(plan)) {
     const isAfter = isAfterPosition(plan, position);
     // Fewer would soon be fetched again; more would be wasted where other ranges come first.
     const share = Math.max(MIN_FIRST_FETCH, Math.ceil((2 * options.expected) / ranges.length));
@@ -453,8 +459,17 @@ function isAfterPosition(plan: ReadPlan, position: Position | undefined): (sourc
   };
 }
 
+/** Whether the keys of all rows are known. */
+function hasPointsOnly({ parts }: ReadPlan): boolean {
+  return parts.length === 1 && parts[0]!.points;
+}
+
 /** The ranges after the position. Parts that are not merged follow one another. */
 function rangesOf(plan: ReadPlan, position: Position | undefined): OpenRange[] {
+  if (hasPointsOnly(plan) && plan.order === 'merge') {
+    const part = plan.parts[0]!;
+    return pointsFrom(plan, part, position).map((range) => ({ part, range }));
+  }
   const parts = plan.reversed ? [...plan.parts].reverse() : plan.parts;
   const ranges: OpenRange[] = [];
   // Without an order the position is in one part, and those before it are done.

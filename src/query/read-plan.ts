@@ -133,6 +133,20 @@ export function rangesFrom(
   return reversed ? left.reverse() : left;
 }
 
+/** The keys of a part that has only such, after `position`, in the order of a merge of them: none has to be read for it. */
+export function pointsFrom(
+  plan: ReadPlan,
+  { ranges, leads }: RangesToRead,
+  position: Position | undefined,
+): readonly KeyRange[] {
+  const placed = ranges.map((range, i) => ({ range, key: range.start, logical: leads[i]!.logical }));
+  const sign = plan.reversed ? -1 : 1;
+  return placed
+    .filter((point) => position === undefined || sign * comparePlaced(plan, point, position) > 0)
+    .sort((a, b) => sign * comparePlaced(plan, a, b))
+    .map(({ range }) => range);
+}
+
 function clip(range: KeyRange, row: Uint8Array, reversed: boolean): KeyRange {
   return reversed ? before(range, row) : from(range, keyAfter(row));
 }

@@ -296,9 +296,13 @@ function sizeOf(rows: readonly Result[]): number {
   );
 }
 
-/** The engine as one whose scans end batches by size, as those of HBase do. Tells the bytes of the largest batch, of gets too. */
-function bySize(engine: Engine): { readonly engine: Engine; largest: number } {
-  const measured = { engine, largest: 0 };
+/** The engine as one whose scans end batches by size, as those of HBase do. Tells the bytes of the largest batch, of gets too, and of all of gets. */
+function bySize(engine: Engine): {
+  readonly engine: Engine;
+  largest: number;
+  readonly gets: number[];
+} {
+  const measured = { engine, largest: 0, gets: [] as number[] };
   const base = stepless(engine);
   const scan = (scanner: ResultScanner): ResultScanner =>
     overriding(scanner, 'nextBatch', async (count: number, most = Number.POSITIVE_INFINITY) => {
@@ -317,6 +321,7 @@ function bySize(engine: Engine): { readonly engine: Engine; largest: number } {
     const table = overriding(base.table(name), 'getRaw' as keyof Table, undefined);
     const getAll = async (...args: Parameters<Table['getAll']>): Promise<Result[]> => {
       const rows = await table.getAll(...args);
+      measured.gets.push(sizeOf(rows));
       measured.largest = Math.max(measured.largest, sizeOf(rows));
       return rows;
     };
@@ -364,5 +369,11 @@ test('large rows are read a few at a time, by tools and by queries, and all of t
     expect(found.sort()).toEqual(ids.toSorted());
   }
   expect(measured.largest).toBeLessThan(5 * KIB * KIB);
+  // Of keys in a list the first request tells how large their rows are.
+  measured.gets.length = 0;
+  expect(await bigs.find({ id: { in: ids } }).all()).toHaveLength(rows);
+
+  expect(measured.gets.length).toBeGreaterThan(1);
+  expect(Math.max(...measured.gets.slice(1))).toBeLessThan(5 * KIB * KIB);
   await db.close();
 });
