@@ -221,8 +221,11 @@ function amountsOf(
   if (kind === 'counter') return [[qualifier, amount as bigint | number]];
   const details = { entity: name, property };
   if (kind !== 'columns' || window !== undefined || codec.name !== 'counter') {
+    const how = `Declare it with @Counter (in defineEntity c.counter), or as a Map with @Columns and the value codec counter.`;
     throw new QueryError(
-      `increment: ${name}.${property} is no counter but ${codec.name}. Declare it with @Counter, or as a Map with @Columns and the value codec counter.`,
+      kind === 'column' && codec.name === 'counter'
+        ? `increment: ${name}.${property} has the bytes of a counter, but is declared as a column that puts set. ${how}`
+        : `increment: ${name}.${property} is no counter but ${codec.name}. ${how}`,
       { details },
     );
   }

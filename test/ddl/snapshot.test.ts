@@ -16,7 +16,12 @@ import {
   UpdatedAt,
 } from '../../decorators/index.js';
 import { text } from '../../src/codec/index.js';
-import { checkSnapshot, type SnapshotPlan, snapshotOf } from '../../src/ddl/index.js';
+import {
+  checkSnapshot,
+  describeSnapshotDifferences,
+  type SnapshotPlan,
+  snapshotOf,
+} from '../../src/ddl/index.js';
 import { systemTables } from '../../src/features/tables.js';
 import { compileSchema } from '../../src/mapper/index.js';
 import type { EntityClass } from '../../src/schema/types.js';
@@ -224,4 +229,29 @@ test('what follows for tables is told by the steps, the rest by where it stands'
   expect(paths(await check(snapshot(), 'entity'))).toEqual(['entities.Other']);
   expect(paths(await check(snapshot(), 'cascade'))).toEqual(['entities.Order.references.customer']);
   expect((await check(snapshot(), 'table')).undeclared).toEqual(['lone']);
+});
+
+test('differences are printed as declarations are written: no hex, and of a signature what differs', () => {
+  const at = (path: string[], from: unknown, to: unknown) => ({
+    table: 'shop',
+    path: ['entities', 'Order', ...path],
+    from,
+    to,
+  });
+  const signature = (parts: string, unique = false): string =>
+    JSON.stringify(['Order', 'byState', parts, unique, []]);
+  const lines = describeSnapshotDifferences([
+    at(['columns', 'state', 'qualifier'], '73', '7300'),
+    at(['indexes', 'byState', 'signature'], signature('state:text'), signature('state:int32', true)),
+    at(['summaries', 'qualifier'], signature('state:text'), '["of another form"]'),
+    at(['summaries', 'changed by hand'], '[', signature('state:text')),
+  ]).split('\n');
+  expect(lines).toEqual([
+    'Differences from the snapshot:',
+    '    shop entities.Order.columns.state.qualifier: "s" -> "s\\\\x00"',
+    '    shop entities.Order.indexes.byState.signature: "state:text, false" -> "state:int32, true"',
+    `    shop entities.Order.summaries.qualifier: ${JSON.stringify(signature('state:text'))} -> "[\\"of another form\\"]"`,
+    `    shop entities.Order.summaries.changed by hand: "[" -> ${JSON.stringify(signature('state:text'))}`,
+    '',
+  ]);
 });

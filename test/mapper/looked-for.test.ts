@@ -66,7 +66,10 @@ const Visit = defineEntity({
   name: 'Visit',
   table: defineTable({ name: 'visits', families: { d: {} } }),
   key: [substitute('url', 'urls', { bytes: 8 }), part('no', uint32)],
-  columns: (c) => ({ agent: c.column('d:a', text).optional() }),
+  columns: (c) => ({
+    agent: c.column('d:a', text).optional(),
+    clicks: c.column('d:c', counter).optional(),
+  }),
 });
 
 const Line = defineEntity({
@@ -282,6 +285,9 @@ it('entries of Maps are asked for, and added to, where there are any', async () 
   await expect(pages.increment(key, { votes: 1n } as never)).rejects.toThrow(/is a Map of counters/);
   await expect(pages.increment(key, { anchors: new Map([['a', 1]]) } as never)).rejects.toThrow(
     /anchors is no counter but text/,
+  );
+  await expect(db.repository(Visit).increment({ url: 'wrong', no: 1 }, { clicks: 1n })).rejects.toThrow(
+    /clicks has the bytes of a counter, but is declared as a column.*Declare it with @Counter/,
   );
   await expect(pages.increment(key, { votes: new Map([[7, 1n]]) } as never)).rejects.toMatchObject({
     code: 'ERR_CODEC',

@@ -97,6 +97,40 @@ async function columns(db: Database): Promise<Record<string, number>> {
   return found;
 }
 
+test('the step names new columns that could be the renamed one, until one of them says so', async () => {
+  await fill(await openWith(Before));
+  const entity = (columns: Parameters<typeof defineEntity>[0]['columns']) =>
+    defineEntity({ name: 'Order', table, recordType: 1, key: [recordType(), part('id')], columns });
+  const reasons = async (target: EntityClass): Promise<string[]> => {
+    const db = await open({ path: '/store', fileSystem, entities: [target], tables: 'ignore' });
+    opened.push(db);
+    const { steps } = await db.schema.plan();
+    await opened.pop()?.close();
+    return steps.filter(({ kind }) => kind === 'drop-column').map(({ why }) => why);
+  };
+  await opened.pop()?.close();
+  const others: Parameters<typeof defineEntity>[0]['columns'] = (c) => ({
+    state: c.column('d:s', text),
+    tags: c.columns('d:t.', { value: text }),
+    more: c.columns('e:', { value: text }),
+  });
+  const [renamed] = await reasons(
+    entity((c) => ({
+      ...others(c),
+      remark: c.column('d:r', text).optional(),
+      length: c.column('d:l', int64).optional(),
+    })),
+  );
+  expect(renamed).toMatch(
+    / If it has a new name, as "remark", declare that column with \{ was: \['d:n'\] \} instead: its values are moved\.$/,
+  );
+  expect((await reasons(entity((c) => others(c))))[0]).toMatch(/removed from the stamp\.$/);
+  const moved = await reasons(
+    entity((c) => ({ ...others(c), remark: c.column('d:r', text, { was: ['d:n'] }).optional() })),
+  );
+  expect(moved).toEqual([]);
+});
+
 test('what stands in them goes once that is allowed, step by step, and the plan is empty then', async () => {
   const before = await openWith(Before, Other);
   await fill(before);

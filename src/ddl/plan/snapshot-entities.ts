@@ -3,7 +3,7 @@
  * snapshots.
  */
 
-import { toHex, toStringBinary } from '../../bytes/index.js';
+import { fromHex, toHex, toStringBinary } from '../../bytes/index.js';
 import { AvroCodec } from '../../codec/index.js';
 import { digestOf } from '../../schema/derived.js';
 import type {
@@ -201,18 +201,48 @@ function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
 
 /** One line for each difference, for people. */
 export function describeSnapshotDifferences(differences: readonly SnapshotDifference[]): string {
-  const lines = differences.map(
-    ({ table, path, from, to }) => `    ${table} ${path.join('.')}: ${changeOf(from, to)}`,
-  );
+  const lines = differences.map(({ table, path, from, to }) => {
+    const isHex = path.at(-3) === 'columns' && path.at(-1) === 'qualifier';
+    return `    ${table} ${path.join('.')}: ${isHex ? changeOf(textOf(from), textOf(to)) : changeOf(from, to)}`;
+  });
   return lines.length === 0 ? '' : `Differences from the snapshot:\n${lines.join('\n')}\n`;
+}
+
+/** A qualifier as people write it; the file has it in hex. */
+function textOf(qualifier: unknown): unknown {
+  return typeof qualifier === 'string' ? toStringBinary(fromHex(qualifier)) : qualifier;
 }
 
 function changeOf(from: unknown, to: unknown): string {
   if (to === undefined) return `${short(from)} no longer exists`;
   if (from === undefined) return `${short(to)} is new`;
-  return `${short(from)} -> ${short(to)}`;
+  const [before, after] = changedItems(from, to);
+  return `${short(before)} -> ${short(after)}`;
 }
 
 function short(value: unknown): string {
   return isObject(value) ? 'it' : JSON.stringify(value);
+}
+
+/** Of two signatures, which are lists as texts, what differs; other values as they are. */
+function changedItems(from: unknown, to: unknown): readonly [unknown, unknown] {
+  const [before, after] = [listOf(from), listOf(to)];
+  if (before === undefined || after === undefined || before.length !== after.length) return [from, to];
+  const differs = before.map((item, i) => JSON.stringify(item) !== JSON.stringify(after[i]));
+  const changed = (items: readonly unknown[]): string =>
+    items
+      .filter((_, i) => differs[i])
+      .map((item) => (typeof item === 'string' ? item : JSON.stringify(item)))
+      .join(', ');
+  return [changed(before), changed(after)];
+}
+
+function listOf(signature: unknown): readonly unknown[] | undefined {
+  if (typeof signature !== 'string') return undefined;
+  try {
+    const list: unknown = JSON.parse(signature);
+    return Array.isArray(list) ? list : undefined;
+  } catch {
+    return undefined;
+  }
 }

@@ -1,9 +1,17 @@
 // — Plans the steps of one table: from its present descriptor to the declared one.
 
 import { compareBytes, toHex, toStringBinary } from '../../bytes/index.js';
-import type { TableSchema } from '../../schema/types.js';
+import type { EntitySchema, TableSchema } from '../../schema/types.js';
 import { type FamilyDescriptor, FOREVER, type TableDescriptor } from '../../table/index.js';
-import { placeOf, readStamp, shownPlace, stampName, stampTexts } from '../stamp-format.js';
+import {
+  placeOf,
+  readStamp,
+  type StampedColumn,
+  shownPlace,
+  stampName,
+  stampOfColumn,
+  stampTexts,
+} from '../stamp-format.js';
 import {
   liveStamp,
   stampChanges,
@@ -288,11 +296,12 @@ function dropColumnSteps({ entities, descriptor }: TableSchema, live: TableDescr
       const { family, kind, property } = column;
       const place = shownPlace(placeOf(column));
       const what = kind === 'columns' ? `every column of the Map ${place}` : place;
+      const renamed = successorsOf(column, entity, live);
       return {
         id: `drop-column:${descriptor.name}/${entity.name}/${place}`,
         kind: 'drop-column',
         class: 'data-loss',
-        why: `${entity.name} was written with ${what}${property === undefined ? '' : ` ("${property}")`} but no longer declares it: its cells are deleted from each row, in every version; then every row is checked again, and the column is removed from the stamp.`,
+        why: `${entity.name} was written with ${what}${property === undefined ? '' : ` ("${property}")`} but no longer declares it: its cells are deleted from each row, in every version; then every row is checked again, and the column is removed from the stamp.${renamed.length === 0 ? '' : ` If it has a new name, as ${renamed.map((name) => `"${name}"`).join(' or ')}, declare that column with { was: ['${place}'] } instead: its values are moved.`}`,
         table: descriptor.name,
         family,
         option: entity.name,
@@ -300,6 +309,17 @@ function dropColumnSteps({ entities, descriptor }: TableSchema, live: TableDescr
       };
     }),
   );
+}
+
+/** The new properties of an entity that could have the values of a column that it no longer declares. */
+function successorsOf(dropped: StampedColumn, entity: EntitySchema, live: TableDescriptor): string[] {
+  const known = new Set(liveStamp(entity, live)?.columns.map(placeOf));
+  return entity.columns.flatMap((column) => {
+    const now = stampOfColumn(column);
+    const isAlike =
+      now.kind === dropped.kind && now.codec === dropped.codec && now.keyCodec === dropped.keyCodec;
+    return isAlike && column.was.length === 0 && !known.has(placeOf(now)) ? [column.property] : [];
+  });
 }
 
 function retireSteps({ retired, descriptor }: TableSchema, live: TableDescriptor): SchemaStep[] {
