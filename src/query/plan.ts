@@ -1,4 +1,5 @@
 import { QueryError } from '../errors.js';
+import { BaseCodec } from '../key/index.js';
 import type { KeyPlan, PartCondition } from '../key/types.js';
 import { hasOnlyShadow, isShadow } from '../schema/own-cells.js';
 import { type EntitySchema, isSingleCell } from '../schema/types.js';
@@ -6,7 +7,7 @@ import { type Filter, filters, RawRow } from '../table/index.js';
 import { type Condition, conjuncts, describeCondition, keyPartAsCondition } from './condition.js';
 import { compileCondition, type RowTest } from './evaluate.js';
 import { type ReadSet, readAll, readSelected, testedColumns } from './projection.js';
-import { pushCondition } from './pushdown.js';
+import { isOrdered, pushCondition } from './pushdown.js';
 import type { OtherPath, QuerySpec } from './query-spec.js';
 import type { PlanPart, ReadPlan } from './read-plan.js';
 import { type Finish, type Row, valueSpan } from './row.js';
@@ -137,7 +138,7 @@ function fullScanError(spec: QuerySpec, unused: readonly OtherPath[]): QueryErro
   return new QueryError(
     `find on ${schema.name} would read the whole table "${schema.table.descriptor.name}"` +
       `${where === '' ? '' : ` to find ${where}`}. ${whatToGive(spec)}` +
-      `${index === undefined ? '' : `, declare an index, static readonly indexes = { ${index} }${why === '' ? '' : ` (${why})`}`}, or allow it with { fullScan: true }.`,
+      `${index === undefined ? '' : `, declare an index, static readonly indexes = { ${index} }`}${why === '' ? '' : ` (${why})`}, or allow it with { fullScan: true }.`,
     {
       code: 'ERR_FULL_SCAN',
       details: {
@@ -161,6 +162,8 @@ function whatToGive({ schema, key }: QuerySpec): string {
   return `Give each of ${names.join(', ')}: the key begins with one digest of them`;
 }
 
+const RANGES: ReadonlySet<string> = new Set(['gt', 'gte', 'lt', 'lte', 'startsWith']);
+
 /** The declaration of an index that would serve the query. Undefined where no index can serve its conditions. */
 function indexToDeclare(schema: EntitySchema, where: readonly Condition[]): string | undefined {
   const equal = new Set<string>();
@@ -169,20 +172,18 @@ function indexToDeclare(schema: EntitySchema, where: readonly Condition[]): stri
     if (condition.kind !== 'test' || condition.negated || condition.inside !== undefined) continue;
     const column = schema.columnsByProperty.get(condition.property);
     if (!isSingleCell(column) || condition.entry !== undefined) continue;
+    const isCounter = column.kind === 'counter';
+    if (!isCounter && !(column.codec instanceof BaseCodec)) continue;
     if (condition.operator === 'eq' || condition.operator === 'in') equal.add(condition.property);
-    else if (['gt', 'gte', 'lt', 'lte', 'startsWith'].includes(condition.operator)) {
+    else if (RANGES.has(condition.operator) && (isCounter || isOrdered(column.codec))) {
       ranged.add(condition.property);
     }
   }
   const names = [...equal, ...[...ranged].filter((name) => !equal.has(name)).slice(0, 1)];
   if (names.length === 0) return undefined;
-  const parts = names.map((name) => {
-    const codec = schema.columnsByProperty.get(name)!.codec.name;
-    return codec === 'text' ? `'${name}'` : `part('${name}', ${codec})`;
-  });
   const title = names.map((name) => name.replace(/\W+(\w)/g, (_, head: string) => head.toUpperCase()));
   const words = title.map((name) => name.charAt(0).toUpperCase() + name.slice(1)).join('And');
-  return `by${words}: index(${parts.join(', ')})`;
+  return `by${words}: index(${names.map((name) => `'${name}'`).join(', ')})`;
 }
 
 /** As {@link PlanPart.isLeftover}, for the rows of an entity. */

@@ -140,7 +140,7 @@ function candidateOf(
     equal++;
   }
   if (Object.keys(key).length === 0 && index.where === undefined) {
-    return `begins with "${index.index.parts[0]}", which is not asked for`;
+    return whyNotBegun(spec, index, conditions);
   }
   // A row that lacks a part has no entry, yet may satisfy the query.
   for (const part of index.index.parts) {
@@ -156,6 +156,22 @@ function candidateOf(
   const ranges = keyPlan.ranges.length;
   const alike = ranges === 1 && index.index.parts.every((part) => key[part]?.kind === 'eq');
   return { index, key, served, equal, ranged, covered, ranges, isOneValue: alike };
+}
+
+/** Why no range of entries is known: what the conditions ask of the first part is nothing, or nothing that entries decide. */
+function whyNotBegun(
+  { schema }: QuerySpec,
+  { index }: EntityIndex,
+  conditions: readonly Condition[],
+): string {
+  const { codec, name } = index.layout.parts.find((part) => part.name === index.parts[0])!;
+  if (!conditions.some((one) => one.kind === 'test' && one.property === name)) {
+    return `begins with "${name}", which is not asked for`;
+  }
+  const column = schema.columnsByProperty.get(name);
+  return column === undefined || sameCodec(codec.name, column)
+    ? `begins with "${name}", and its entries do not decide what is asked of it`
+    : `begins with "${name}" as ${codec.name}, and not as ${column.codec.name}: ask by("${index.name}")`;
 }
 
 function isPlannable(index: EntityIndex, key: KeyConditions): boolean {
