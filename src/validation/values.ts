@@ -1,6 +1,13 @@
 /** Values of columns and key parts: whether a codec accepts them, their string forms, and their JSON Schemas. */
 
-import { accepts, codecKind, enumerationNames, enumerationNumbers, isLost } from '../codec/index.js';
+import {
+  accepts,
+  type CodecKind,
+  codecKind,
+  enumerationNames,
+  enumerationNumbers,
+  isLost,
+} from '../codec/index.js';
 import { storedCodec, valueOfStored } from '../key/index.js';
 import { isInstance, isList, isPlainObject } from '../table/checks.js';
 
@@ -84,9 +91,16 @@ function bytesOf(text: string): Uint8Array {
   return new Uint8Array(Buffer.from(text, 'base64'));
 }
 
+/** The kind of a codec's values: those of `raw` have the values of other codecs, in other bytes. */
+function kindOf({ name }: Pick<AnyCodec, 'name'>): CodecKind | undefined {
+  if (!name.startsWith('raw.')) return codecKind(name);
+  const known = codecKind(name.slice('raw.'.length));
+  return known?.kind === 'string' || known?.kind === 'joined' ? codecKind('text') : known;
+}
+
 /** Whether values are text of any kind, on which prefix conditions work. */
 export function isText(codec: Pick<AnyCodec, 'name'>): boolean {
-  const known = codecKind(codec.name);
+  const known = kindOf(codec);
   if (known?.kind === 'desc') return isText({ name: known.inner });
   return ['text', 'fixedString', 'geohash', 'reverse', 'reverseDomain'].includes(known?.kind ?? '');
 }
@@ -131,8 +145,8 @@ const KINDS: Readonly<Record<string, JsonSchema>> = {
 };
 
 /** The JSON Schema of a codec's values. For a custom codec it is empty, which accepts everything. */
-export function valueSchema({ name }: Pick<AnyCodec, 'name'>): JsonSchema {
-  const known = codecKind(name);
+export function valueSchema(codec: Pick<AnyCodec, 'name'>): JsonSchema {
+  const known = kindOf(codec);
   if (known === undefined) return {};
   const { kind, inner, count } = known;
   const options = inner.split(',');
@@ -151,6 +165,7 @@ export function valueSchema({ name }: Pick<AnyCodec, 'name'>): JsonSchema {
     case 'fixedBytes':
       return BYTES;
     case 'decimal':
+      if (inner === '') return { type: 'string', pattern: '^-?[0-9]+(\\.[0-9]+)?$' };
       return { type: 'string', pattern: count > 0 ? `^-?[0-9]+(\\.[0-9]{1,${count}})?$` : '^-?[0-9]+$' };
     case 'enumeration':
       return { type: 'string', enum: enumerationNames(known) };

@@ -13,8 +13,9 @@ import {
   reverseTimestamp,
   text,
 } from '../../src/index.js';
+import { raw, rawDecimal } from '../../src/public/codecs.js';
 import { openMemory } from '../../src/testing/index.js';
-import { parseQuery, type QueryRules, type QuerySource } from '../../src/validation/index.js';
+import { inputSchema, parseQuery, type QueryRules, type QuerySource } from '../../src/validation/index.js';
 import { scaled } from '../proof/scale.js';
 
 const Ticket = defineEntity({
@@ -149,6 +150,52 @@ it('refuses what is not allowed, with its path', () => {
   let deep: Record<string, unknown> = { eq: '1' };
   for (let i = 0; i < 20_000; i++) deep = { a: deep };
   expect(issues({ total: deep })).toEqual([expect.stringMatching(/more than 8 levels deep/)]);
+});
+
+it('asks values of raw codecs for ranges, and texts among them for their parts', async () => {
+  const Sample = defineEntity({
+    name: 'Sample',
+    table: defineTable({ name: 'samples', families: { d: {} } }),
+    key: [part('id')],
+    columns: (c) => ({
+      n: c.column('d:n', raw.int32),
+      price: c.column('d:p', rawDecimal),
+      at: c.column('d:a', raw.date),
+      note: c.column('d:t', raw.string),
+      path: c.column('d:j', raw.joined('/')),
+    }),
+  });
+  const rules: QueryRules<typeof Sample> = { allow: ['n', 'price', 'at', 'note', 'path'] };
+  const other = await openMemory({ entities: [Sample] });
+  const samples = other.repository(Sample);
+  await samples.putMany(
+    [-5, 0, 7].map((n) => ({
+      id: `s${n}`,
+      n,
+      price: `${n}.50`,
+      at: new Date(Date.UTC(2026, 0, 10 + n)),
+      note: `note ${n}`,
+      path: `p${n}`,
+    })),
+  );
+  const ids = async (query: string) => {
+    const { where } = parseQuery(Sample, new URLSearchParams(query), rules);
+    return (await samples.find({}, { fullScan: true }).where(where).all()).map(({ n }) => n);
+  };
+  expect(await ids('n[gte]=-5&n[lt]=7')).toEqual([-5, 0]);
+  expect(await ids('price[between]=-1,7.5')).toEqual([0, 7]);
+  expect(await ids('at[gt]=2026-01-09')).toEqual([0, 7]);
+  expect(await ids('note[contains]=e -&path[startsWith]=p')).toEqual([-5]);
+  expect(() => parseQuery(Sample, { n: { startsWith: '1' } }, rules)).toThrow(/allowed operators of n/);
+  expect(inputSchema(Sample).toJSONSchema()).toMatchObject({
+    properties: {
+      n: { type: 'integer', maximum: 2147483647 },
+      price: { type: 'string', pattern: '^-?[0-9]+(\\.[0-9]+)?$' },
+      at: { type: 'string', format: 'date-time' },
+      note: { type: 'string' },
+    },
+  });
+  await other.close();
 });
 
 it('says wrong rules when they are given', () => {
