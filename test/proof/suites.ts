@@ -115,6 +115,12 @@ export const SUITES: readonly Suite[] = [
     what: 'Random declarations that combine many of 29 features (times to live, soft deletes, versions, Maps, packed rows, upgrades, moved and computed columns, copies, referential rules, summaries, change feeds; unique, partial, eventual, list and Map indexes). They are written in every way, in batches and transactions, between flushes, compactions and openings, and compared with a plain Map.',
   },
   {
+    id: 'codecs',
+    promises: 'docs/columns.md',
+    file: 'test/crossing/codecs.middle.test.ts',
+    what: 'Every codec in every place that orders or compares values: columns, keys, Maps, indexes, summaries, figures and conditional writes, on an engine whose step is many rows and on one whose step is one row. The order of listed values is the model.',
+  },
+  {
     id: 'disturbed',
     promises: 'P1, P4, P5',
     file: 'test/crossing/disturbed.test.ts',
