@@ -337,9 +337,8 @@ function within(scan: Scan, region: Region, limit: number | undefined): Scan {
 /** Results after which other events may run. */
 const RESULTS_PER_TURN = 4096;
 
-/** Results, and about bytes of them, that an iteration reads ahead. */
-const RESULTS_AHEAD = 256;
-const BYTES_AHEAD = 4 << 20;
+/** Results that an iteration gives before it looks at its signal. */
+const RESULTS_BETWEEN_PAUSES = 256;
 
 /** Wraps a synchronous scanner in the interface of all engines. */
 export class AsyncScanner implements ResultScanner {
@@ -369,10 +368,11 @@ export class AsyncScanner implements ResultScanner {
 
   async *[Symbol.asyncIterator](): AsyncIterator<Result> {
     try {
-      for (;;) {
-        const batch = await this.nextBatch(RESULTS_AHEAD, BYTES_AHEAD);
-        if (batch.length === 0) return;
-        yield* batch;
+      for (let given = 0; ; given++) {
+        if (given % RESULTS_BETWEEN_PAUSES === 0) await this.pause(RESULTS_BETWEEN_PAUSES);
+        const result = this.scanner.next();
+        if (result === undefined) return;
+        yield result;
       }
     } finally {
       await this.close();
