@@ -161,12 +161,21 @@ const summariesOf = (copies: boolean, computed: boolean): SummaryDefinitions => 
   ...(computed ? { bySaid: { by: ['said'], figures: { rows: 'count', total: { sum: 'q' } } } } : {}),
 });
 
+/** What programs of servers leave out: times are those of several machines, and the positions of feeds have another form. */
+export const NOT_ON_SERVERS: readonly Feature[] = ['stamps', 'ttl', 'ownTtl', 'changes'];
+
 /**
  * The declarations of a seed; `moved`: as they are later, with columns at another place, of the next version; `settled`: when
- * all of its rows are of that version.
+ * all of its rows are of that version; `without`: features that are left out.
  */
-export function declare(random: Random, moved: boolean, settled = false): Declared {
+export function declare(
+  random: Random,
+  moved: boolean,
+  settled = false,
+  without: readonly Feature[] = [],
+): Declared {
   const features = new Set(FEATURES.filter(() => random.chance(0.32)));
+  for (const feature of without) features.delete(feature);
   // Upgrades read families that keep one version, of columns that do not move at the same time.
   if (features.has('past') || features.has('moves')) features.delete('upgrade');
   // Copies follow their sources, and no write computes anew.
