@@ -16,7 +16,10 @@ export const LEFT_OUT: readonly LeftOut[] = [
   { file: 'groups.test.ts', why: 'starts an HBase with groups of region servers' },
   {
     file: 'chaos/regions.test.ts',
-    tests: ['splits, moves and merges regions without losing or doubling a write'],
+    tests: [
+      'splits, moves and merges regions without losing or doubling a write',
+      'is counted once, and its outcome is unknown, when its region has moved',
+    ],
     why: 'moves regions between servers',
   },
   { file: 'replicas.test.ts', why: 'reads replicas of regions, on other servers' },
