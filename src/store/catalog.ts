@@ -249,7 +249,7 @@ export class Catalog extends StoredTables {
       const number = state.familyNumbers.get(family.name)!;
       const store =
         before.get(family.name) ?? new FamilyStore(region.id, number, family, [], -1, this.parts.chunkPool);
-      store.descriptor = family;
+      if (store.descriptor !== family) store.alter(family);
       return store;
     });
     region.setStores(stores);

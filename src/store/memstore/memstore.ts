@@ -1,5 +1,6 @@
 import { hashRow, lane1 } from '../../bytes/bytes.js';
 import { CellType } from '../../table/index.js';
+import type { EmptyRanges } from '../read/empty-ranges.js';
 import {
   CELL_HEADER_BYTES,
   CellArena,
@@ -58,6 +59,8 @@ export class Memstore {
   frozen = false;
   /** Its memory was returned to the pool. */
   freed = false;
+  /** Ends at each put. */
+  emptyRanges: EmptyRanges | undefined;
 
   /** `pool`: where its memory comes from, and returns to when it is released. */
   constructor(pool: ChunkPool) {
@@ -132,6 +135,7 @@ export class Memstore {
     this.list.insert(ref, row, sameRow);
     this.index(ref, row, 0, row.length, sameRow);
     this.note(type, timestamp, seq);
+    if (type === CellType.Put) this.emptyRanges?.cut(row);
     return ref;
   }
 
@@ -168,6 +172,7 @@ export class Memstore {
     this.last = refs[count - 1]!;
     this.list.insertRow(refs, count, row);
     this.note(CellType.Put, cells.timestamp, cells.seq);
+    this.emptyRanges?.cut(row);
     return true;
   }
 
@@ -198,6 +203,7 @@ export class Memstore {
     this.unsorted.add(ref, cell, seq);
     this.index(ref, bytes, rowOffset, rowLength, sameRow);
     this.note(type, timestamp, seq);
+    if (type === CellType.Put) this.emptyRanges?.cut(bytes, rowOffset, rowLength);
     return ref;
   }
 

@@ -1,12 +1,20 @@
-import { compareBytes } from '../../bytes/index.js';
+import { compareBytes, keyAfter } from '../../bytes/index.js';
 import { ClosedError, RowanError, throwIfAborted } from '../../errors.js';
-import type { RawRow, Result, ResultScanner, Scan, SyncResultScanner } from '../../table/index.js';
+import {
+  LATEST_TIMESTAMP,
+  type RawRow,
+  type Result,
+  type ResultScanner,
+  type Scan,
+  type SyncResultScanner,
+} from '../../table/index.js';
 import { bytesOf } from '../../table/result.js';
 import type { Memstore } from '../memstore/memstore.js';
 import { type FamilyStore, type Region, VersionSource } from '../region/region.js';
 import { PlainScanner } from '../scan/plain-scanner.js';
 import { RegionScanner, type ScanContext } from '../scan/region-scanner.js';
 import type { TableState } from '../table-state.js';
+import { EmptyRun } from './empty-run.js';
 import type { IdleReader, ReaderEnd, ScannerRegistry } from './scanner-registry.js';
 
 /** The parts of the store that scans use. */
@@ -21,6 +29,8 @@ export interface ScannerCore {
 export interface ScanView {
   readonly readPoint: number;
   readonly now: number;
+  /** Whether it has writes that may be rolled back. */
+  readonly uncommitted?: boolean;
   /** The regions of the table; undefined: the present ones. */
   readonly regions?: readonly Region[];
   /** Called for each read. */
@@ -31,6 +41,7 @@ export interface ScanView {
 /** The store with every write so far, acknowledged or not, also those of a running step. */
 export class UncommittedView implements ScanView {
   readonly readPoint = Number.MAX_SAFE_INTEGER;
+  readonly uncommitted = true;
 
   constructor(readonly now: number) {}
 
@@ -52,6 +63,8 @@ class ScanHold implements IdleReader {
   /** The index of the current region, and the scan in it. */
   position = 0;
   current: RegionScanner | PlainScanner | undefined;
+  /** Whether the scan in the region may pass over ranges without visible cells. */
+  passes = false;
   /** Why it has ended; undefined while it is open. */
   end: ReaderEnd | 'closed' | undefined;
   slot = -1;
@@ -120,6 +133,9 @@ export class TableScanner implements SyncResultScanner {
   /** The row at which `maxSkipped` was used up. */
   pausedAt: Uint8Array | undefined;
   private seenEnough = false;
+  private readonly emptyRun: EmptyRun;
+  /** Whether rows without visible cells have no results in this scan. */
+  private readonly passesEmpty: boolean;
 
   constructor(
     private readonly core: ScannerCore,
@@ -138,6 +154,9 @@ export class TableScanner implements SyncResultScanner {
       random: core.settings.random,
     };
     this.filter = RegionScanner.filterOf(scan, this.context, scan.reversed);
+    const { reversed, filter } = scan;
+    this.emptyRun = new EmptyRun(reversed, filter !== undefined, this.context, view?.uncommitted !== true);
+    this.passesEmpty = !scan.raw && readsPresent(scan);
     this.hold = new ScanHold(core.scanners, this.context, this);
     const regions = only === undefined ? (view?.regions ?? state.regions) : [only];
     const range = boundsOf(scan);
@@ -188,19 +207,18 @@ export class TableScanner implements SyncResultScanner {
     this.view?.touch?.();
     const { held } = hold;
     while (this.remaining !== 0 && hold.position < held.length) {
-      if (!hold.current) {
-        const { region, sources } = held[hold.position]!;
+      if (hold.current === undefined) {
+        const { region } = held[hold.position]!;
         region.readRequests++;
-        const part = within(this.scan, region, this.remaining);
-        hold.current =
-          PlainScanner.open(sources, part, this.context) ??
-          RegionScanner.forScan(sources, part, this.context, this.filter);
+        this.open(within(this.scan, region, this.remaining));
       }
-      const { current } = hold;
-      current.maxSkipped = this.maxSkipped;
+      const current = hold.current!;
+      const skipped = this.skippable();
+      current.maxSkipped = skipped;
       const result = raw === null ? current.next() : current.nextRaw(raw);
-      this.maxSkipped = current.maxSkipped;
+      this.maxSkipped -= skipped - current.maxSkipped;
       if (result) {
+        this.emptyRun.end();
         if (this.remaining !== undefined && !result.partial) this.remaining--;
         return result;
       }
@@ -208,13 +226,47 @@ export class TableScanner implements SyncResultScanner {
         this.pausedAt = current.pausedAt;
         return undefined;
       }
+      if (current.maxSkipped <= 0 && this.passEmptyRows(current.pausedAt!, skipped)) continue;
       this.seenEnough = current.filterDone;
       hold.pass();
+      this.emptyRun.end();
       // A filter that is done ends the whole scan, not only its part in this region.
       if (this.seenEnough) break;
     }
     this.close();
     return undefined;
+  }
+
+  /** Begins to read a part of the region at the position. */
+  private open(part: Scan): void {
+    const { hold } = this;
+    const { sources } = hold.held[hold.position]!;
+    hold.current =
+      PlainScanner.open(sources, part, this.context) ??
+      RegionScanner.forScan(sources, part, this.context, this.filter);
+    hold.passes = this.passesEmpty && sources.every(({ emptyRanges }) => emptyRanges !== undefined);
+  }
+
+  /** How many rows without results the scan in the region may skip at once. */
+  private skippable(): number {
+    const { hold, maxSkipped } = this;
+    if (!hold.passes) return maxSkipped;
+    return Math.min(maxSkipped, this.emptyRun.allowance(hold.held[hold.position]!.sources));
+  }
+
+  /** Continues behind a range of rows without visible cells; false: there are no rows behind it in the region. */
+  private passEmptyRows(row: Uint8Array, rows: number): boolean {
+    const { hold, scan } = this;
+    const { region, sources } = hold.held[hold.position]!;
+    const part = within(scan, region, this.remaining);
+    const { low, high, includeHigh } = boundsOf(part);
+    const end = scan.reversed ? low : high.length > 0 && includeHigh ? keyAfter(high) : high;
+    const next = this.emptyRun.pass(sources, end, row, rows);
+    if (next === undefined) return true;
+    if (scan.reversed ? compareBytes(next, end) <= 0 : isAtEnd(next, end)) return false;
+    hold.current!.close();
+    this.open((part === scan ? part.copy() : part).withStartRow(next, !scan.reversed));
+    return true;
   }
 
   /** A scan that the store ended has more rows, so reading on throws. */
@@ -284,6 +336,18 @@ function sourcesOf(region: Region, scan: Scan, view: ScanView | undefined): Vers
 
 export function held({ descriptor, version, known }: FamilyStore): VersionSource {
   return new VersionSource(descriptor, version.retain(), known);
+}
+
+/** Whether a row that begins at `key` is not before `end`. Both are ends of ranges: an empty one is that of the table. */
+function isAtEnd(key: Uint8Array, end: Uint8Array): boolean {
+  return key.length === 0 || (end.length > 0 && compareBytes(key, end) >= 0);
+}
+
+/** Whether a scan sees cells of the newest timestamps, and so every marker that hides others. */
+function readsPresent({ timeRange, familyTimeRanges }: Scan): boolean {
+  if (timeRange.max !== LATEST_TIMESTAMP) return false;
+  for (const { max } of familyTimeRanges.values()) if (max !== LATEST_TIMESTAMP) return false;
+  return true;
 }
 
 /** The row range of a scan, whatever its direction. */

@@ -6,6 +6,7 @@ import type { CellCursor } from '../cursor.js';
 import type { StoreFile } from '../file/store-file.js';
 import type { ChunkPool } from '../memstore/arena.js';
 import { Memstore } from '../memstore/memstore.js';
+import { EmptyRanges } from '../read/empty-ranges.js';
 import { KnownColumns } from '../scan/row-run.js';
 import type { FamilySource, ReadHint } from '../scan/store-read.js';
 
@@ -83,6 +84,7 @@ export function regionOf(regions: readonly Region[], row: Uint8Array): Region {
 /** The memstores and files of a family at one moment. Whoever keeps it over an `await` retains it, and releases it later. */
 export class StoreVersion {
   private references = 1;
+  readonly emptyRanges = new EmptyRanges();
 
   constructor(
     readonly active: Memstore,
@@ -92,6 +94,7 @@ export class StoreVersion {
     readonly files: readonly StoreFile[],
   ) {
     active.retain();
+    active.emptyRanges = this.emptyRanges;
     for (const memstore of frozen) memstore.retain();
     for (const file of files) file.retain();
   }
@@ -146,6 +149,11 @@ export class VersionSource implements FamilySource {
   openCursors(hint: ReadHint): CellCursor[] {
     return this.version.openCursors(hint);
   }
+
+  /** Undefined if it has more cells than the version. */
+  get emptyRanges(): EmptyRanges | undefined {
+    return this.version.emptyRanges;
+  }
 }
 
 /**
@@ -164,7 +172,7 @@ export class FamilyStore implements FamilySource {
   constructor(
     readonly region: number,
     readonly familyNumber: number,
-    public descriptor: FamilyDescriptor,
+    private options: FamilyDescriptor,
     files: readonly StoreFile[],
     /** Every write up to this sequence number is in the files. */
     public flushedSeq: number,
@@ -172,6 +180,17 @@ export class FamilyStore implements FamilySource {
     memory?: FamilyMemory,
   ) {
     this.version = new StoreVersion(memory?.active ?? new Memstore(pool), memory?.frozen ?? [], files);
+  }
+
+  get descriptor(): FamilyDescriptor {
+    return this.options;
+  }
+
+  /** Gives it other options, which may show other cells. */
+  alter(descriptor: FamilyDescriptor): void {
+    const { active, frozen, files } = this.version;
+    this.options = descriptor;
+    this.replace(new StoreVersion(active, frozen, files));
   }
 
   openCursors(hint: ReadHint): CellCursor[] {

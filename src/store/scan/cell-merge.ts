@@ -1,5 +1,24 @@
 import { compareSlices } from '../../bytes/index.js';
+import { CellType } from '../../table/index.js';
 import { type CellCursor, compareCursors, compareToSeekKey, type SeekKey } from '../cursor.js';
+
+/** The puts that a scan has met beyond its read point. */
+export class PendingPuts {
+  /** The first of their rows in the direction of the scan; undefined if there are none. */
+  first: Uint8Array | undefined;
+
+  constructor(private readonly reversed: boolean) {}
+
+  note({ type, key, rowOffset, rowLength }: CellCursor): void {
+    if (type !== CellType.Put) return;
+    const { first } = this;
+    if (first !== undefined) {
+      const order = compareSlices(key, rowOffset, rowLength, first, 0, first.length);
+      if (this.reversed ? order <= 0 : order >= 0) return;
+    }
+    this.first = key.slice(rowOffset, rowOffset + rowLength);
+  }
+}
 
 /**
  * Merges the cells of several cursors in order, without cells beyond the read point. The least cursor is kept apart from the others,
@@ -15,6 +34,8 @@ export class CellMerge {
     protected readonly cursors: readonly CellCursor[],
     /** Cells with a higher sequence number are skipped. */
     private readonly readPoint: number,
+    /** Is told of puts that are skipped. */
+    private readonly pendingPuts?: PendingPuts,
   ) {}
 
   /** Moves to the first cell at or after `key`. */
@@ -69,7 +90,10 @@ export class CellMerge {
 
   /** Moves a valid cursor to its first visible cell. */
   protected skipInvisible(cursor: CellCursor): boolean {
-    while (cursor.seq > this.readPoint) if (!cursor.next()) return false;
+    while (cursor.seq > this.readPoint) {
+      this.pendingPuts?.note(cursor);
+      if (!cursor.next()) return false;
+    }
     return true;
   }
 
@@ -120,8 +144,8 @@ export class ReverseMerge extends CellMerge {
   /** The cursor with the greatest row below the bound; null when there is none. All cells of the row may be invisible. */
   head: CellCursor | null = null;
 
-  constructor(cursors: readonly CellCursor[], readPoint: number) {
-    super(cursors, readPoint);
+  constructor(cursors: readonly CellCursor[], readPoint: number, pendingPuts?: PendingPuts) {
+    super(cursors, readPoint, pendingPuts);
     this.states = new Uint8Array(cursors.length);
   }
 

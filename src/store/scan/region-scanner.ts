@@ -313,6 +313,7 @@ function openStore(
   const store = new StoreScanner(source.openCursors(readHint(part, rows)), readMatcher(part), {
     family,
     readPoint: context.readPoint,
+    pendingPuts: context.pendingPuts,
     reversed: rows.reversed,
     raw,
     filter,

@@ -10,6 +10,7 @@ import type { CellCursor } from '../cursor.js';
 import type { FilterEvaluator, FilterFamily } from '../filter/filter-evaluator.js';
 import { AllColumns, ChosenColumns, type ColumnTracker, type Matcher } from '../match/matcher.js';
 import { NewVersionMatcher, NormalMatcher, RawMatcher } from '../match/user-matcher.js';
+import type { PendingPuts } from './cell-merge.js';
 import type { KnownColumns } from './row-run.js';
 
 // — What a scanner reads of one family.
@@ -56,6 +57,8 @@ export interface ScanContext {
   readonly now: number;
   /** 0 <= random() < 1, for the random filter. */
   readonly random: () => number;
+  /** Is told of the puts beyond the read point that a scan skips. */
+  readonly pendingPuts?: PendingPuts;
 }
 
 // — Compiles a query for one family: which cursors to open, and which matcher decides.

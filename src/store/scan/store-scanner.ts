@@ -16,7 +16,7 @@ import {
   SEEK_NEXT_COLUMN,
   SEEK_NEXT_ROW,
 } from '../match/matcher.js';
-import { CellMerge, ReverseMerge } from './cell-merge.js';
+import { CellMerge, type PendingPuts, ReverseMerge } from './cell-merge.js';
 import { CellMaker, type StoredRowBuilder } from './row-builder.js';
 
 /** The most cells that are stepped over before a seek. */
@@ -29,6 +29,7 @@ const hint = new FilterHint();
 interface StoreRead {
   readonly family: FilterFamily;
   readonly readPoint: number;
+  readonly pendingPuts?: PendingPuts | undefined;
   readonly reversed: boolean;
   /** Cells carry their time to live. */
   readonly raw: boolean;
@@ -62,8 +63,8 @@ export class StoreScanner {
     private readonly matcher: Matcher,
     read: StoreRead,
   ) {
-    this.reverse = read.reversed ? new ReverseMerge(cursors, read.readPoint) : null;
-    this.merge = this.reverse ?? new CellMerge(cursors, read.readPoint);
+    this.reverse = read.reversed ? new ReverseMerge(cursors, read.readPoint, read.pendingPuts) : null;
+    this.merge = this.reverse ?? new CellMerge(cursors, read.readPoint, read.pendingPuts);
     this.family = read.family;
     this.filter = read.filter;
     const transformer = read.filter?.transforms ? read.filter : undefined;

@@ -495,6 +495,10 @@ class WrittenSource extends VersionSource {
     super(descriptor, version, known);
   }
 
+  override get emptyRanges(): undefined {
+    return undefined;
+  }
+
   override openCursors(hint: ReadHint): CellCursor[] {
     return opened(super.openCursors(hint), this.own);
   }
