@@ -1,4 +1,4 @@
-import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -77,5 +77,44 @@ test('entities go out and in as lines of JSON', async () => {
   expect((await run('entities', 'export', data, module, 'Nothing', files)).err).toContain(
     'has no entity "Nothing"',
   );
+  await rm(folder, { recursive: true });
+});
+
+test('an export has the entities that meet conditions, and says what can be asked', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'rowan-export-where-'));
+  const module = fileURLToPath(new URL('../../build/test/cli/fixtures/entities.js', import.meta.url));
+  const [data, files, lines] = ['data', 'files', 'notes.ndjson'].map((name) => join(folder, name)) as [
+    string,
+    string,
+    string,
+  ];
+  const notes = ['a=1', 'b, c', 'b+d', 'e'].map((text, i) => `${JSON.stringify({ id: `n${i}`, text })}\n`);
+  await writeFile(lines, notes.join(''));
+  expect((await run('entities', 'import', data, module, 'Note', lines)).code).toBe(0);
+  const exported = async (...conditions: string[]): Promise<unknown> => {
+    const where = conditions.flatMap((condition) => ['--where', condition]);
+    const { err, code } = await run(
+      'entities',
+      'export',
+      data,
+      module,
+      'Note',
+      files,
+      ...where,
+      '--no-progress',
+    );
+    if (code !== 0) return err;
+    const found = await readFile(join(files, 'part-00000.ndjson'), 'utf8');
+    return [...found.matchAll(/"id":"(\w+)"/g)].map(([, id]) => id);
+  };
+  expect(await exported()).toEqual(['n0', 'n1', 'n2', 'n3']);
+  expect(await exported('text=a=1')).toEqual(['n0']);
+  expect(await exported('text=b, c', 'text=b+d')).toEqual(['n1', 'n2']);
+  expect(await exported('text[startsWith]=b', 'id[gte]=n2')).toEqual(['n2']);
+  expect(await exported('txt=b')).toContain('"txt" is neither a single-valued column nor a key part');
+  expect(await exported('limit=1')).toContain('"limit" is reserved');
+  for (const wrong of ['text', '=b', '[eq]=b'])
+    expect(await exported(wrong)).toContain('give a property of Note');
+  expect(await exported('text[like]=b')).toMatch(/the allowed operators of text are eq, ne/);
   await rm(folder, { recursive: true });
 });

@@ -188,7 +188,7 @@ declare namespace Temporal {
 `,
   schema: OPENED,
   'schema#2': DB,
-  tools: SHOP,
+  tools: EMBEDDED_DB + SHOP,
   'schema-columns#3': `${SHOP}abstract class InvoiceColumns {
   static readonly key = rowKey(part('id'), recordType());
   id!: string;

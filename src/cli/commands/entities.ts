@@ -1,9 +1,11 @@
 import { type Command, Option } from 'commander';
 import type { Database } from '../../database.js';
+import { InvalidArgumentError } from '../../errors.js';
 import type { FileFormatName } from '../../job/index.js';
 import type { KeyedClass } from '../../schema/entity-types.js';
 import type { EntitySchema } from '../../schema/types.js';
 import { type EntityExportOptions, exportEntities, importEntities } from '../../tools/index.js';
+import type { ParsedQuery } from '../../validation/index.js';
 import { type CliContext, withProgress } from '../context.js';
 import { type EngineTarget, looking, withDatabase } from '../databases.js';
 import { entityNamed, loadSchema } from '../load-entities.js';
@@ -19,6 +21,7 @@ interface EntityFlags {
   readonly skipBadLines?: boolean;
   readonly format?: FileFormatName;
   readonly separator?: string;
+  readonly where?: readonly string[];
 }
 
 /** `rowan entities export|import` (docs/tools.md). */
@@ -28,9 +31,18 @@ export function addEntityCommands(program: Command, context: CliContext): void {
     .description('Exports and imports entities as files of NDJSON, CSV, Avro or Parquet.');
   command(entities, 'export', 'Writes the entities of a class into files of a folder.')
     .argument('<folder>', 'the folder; created if missing')
+    .option(
+      '--where <condition>',
+      "only entities that meet it, status=open or 'total[gte]=10'; may be repeated",
+      (condition: string, before: readonly string[] = []) => [...before, condition],
+    )
     .action((place: string, module: string, name: string, folder: string, flags: EntityFlags) =>
       withEntity(place, module, name, { readOnly: looking(context) }, async (db, entity) => {
-        const query = db.repository(entity.target as KeyedClass).find({}, { fullScan: true });
+        const { key, where } = await conditionsOf(entity, flags.where ?? []);
+        const query = db
+          .repository(entity.target as KeyedClass)
+          .find(key as never, { fullScan: true })
+          .where(where);
         const outcome = await withProgress(flags, (onProgress) =>
           exportEntities(db.engine, query, entity, folder, {
             ...optionsOf(flags),
@@ -57,6 +69,36 @@ export function addEntityCommands(program: Command, context: CliContext): void {
       }),
     );
 }
+
+/** Conditions as queries of HTTP have them, `property=value` or `property[operator]=value`, without escapes. */
+async function conditionsOf(
+  { name, target }: EntitySchema,
+  texts: readonly string[],
+): Promise<ParsedQuery<KeyedClass>> {
+  const allow = new Set<string>();
+  const values = new Map<string, string[]>();
+  for (const text of texts) {
+    const [, condition = '', property = '', value = ''] = /^(([^[=]+)[^=]*)=(.*)$/s.exec(text) ?? [];
+    if (property === '') {
+      throw new InvalidArgumentError(
+        `--where ${text}: give a property of ${name} and a value, as status=open or 'total[gte]=10'.`,
+        { details: { entity: name } },
+      );
+    }
+    allow.add(property);
+    values.set(condition, [...(values.get(condition) ?? []), value]);
+  }
+  const { parseQuery } = await import('../../validation/index.js');
+  const rules = { allow: [...allow] as never[], ...UNBOUNDED };
+  return parseQuery(target as KeyedClass, Object.fromEntries(values), rules);
+}
+
+/** Limits are for clients of a server. */
+const UNBOUNDED = {
+  maxConditions: Number.MAX_SAFE_INTEGER,
+  maxValues: Number.MAX_SAFE_INTEGER,
+  maxLength: Number.MAX_SAFE_INTEGER,
+} as const;
 
 function command(parent: Command, name: string, description: string): Command {
   return parent
