@@ -324,13 +324,13 @@ export abstract class BaseQuery<T> implements AsyncIterable<T> {
   }
 
   private openAll(
-    running: Prepared,
+    prepared: Prepared,
     limit: number | undefined,
     tally: ReadTally | undefined,
     unordered = false,
   ): RowCursor {
     return this.open(
-      running,
+      prepared,
       limit,
       Math.min(limit ?? MANY_ROWS, MANY_ROWS),
       tally,

@@ -186,8 +186,8 @@ export class EmbeddedExecutor implements ChangeExecutor {
   /** Applies a change with its effects. @throws the change's mismatch; errors of maintainers. */
   private apply(change: Change, step: AtomicStep): Result {
     const { row, expects } = change;
-    const watched = this.maintainers.length > 0;
-    const reads = watched ? new Get(row) : readsOf(change);
+    const isMaintained = this.maintainers.length > 0;
+    const reads = isMaintained ? new Get(row) : readsOf(change);
     let before = reads && RowImage.of(row, step.read(reads));
     if (!expects.every((expectation) => holds(row, expectation, step.read))) throw change.mismatch!();
     const { mutations, remains, isDated, ...resolved } =
@@ -199,8 +199,8 @@ export class EmbeddedExecutor implements ChangeExecutor {
     // A separate change: what follows a delete gets a later timestamp, even within the millisecond.
     if (outlived !== undefined && outlived.length > 0)
       step.apply({ table, change: deleteOutlived(row, outlived, isDated === true ? undefined : step.time) });
-    if (remains !== undefined && watched) before = RowImage.of(row, step.read(new Get(row)));
-    if (!watched) return step.apply({ table, change: asAction(row, mutations) });
+    if (remains !== undefined && isMaintained) before = RowImage.of(row, step.read(new Get(row)));
+    if (!isMaintained) return step.apply({ table, change: asAction(row, mutations) });
     const { shadows } = this;
     const decided = { table, operation, row, before: before!, mutations, shadows };
     return this.driver.apply(decided, this.maintainers, step);

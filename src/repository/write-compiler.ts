@@ -88,8 +88,8 @@ export class WriteCompiler {
     this.afterCommit = new AfterCommit(schema, this.lock, deferred);
     const { lock, expiry, required } = this;
     const { deletedAt } = this.rowMarker;
-    const watched = lifecycle.beforeWrite !== undefined || lifecycle.afterWrite !== undefined;
-    this.plain = watched || lock || expiry || deletedAt ? undefined : new PlainPuts(schema, required);
+    const hasHooks = lifecycle.beforeWrite !== undefined || lifecycle.afterWrite !== undefined;
+    this.plain = hasHooks || lock || expiry || deletedAt ? undefined : new PlainPuts(schema, required);
   }
 
   /**
