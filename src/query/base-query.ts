@@ -8,7 +8,7 @@ import type { TableAccess } from './access.js';
 import type { FoundRow, FoundRows, FoundRowsOptions } from './bulk-change.js';
 import { Deadline, TimedCursor } from './deadline.js';
 import { DEFAULT_CONCURRENCY, runPlan } from './execute.js';
-import type { Explanation } from './explanation.js';
+import { type Explanation, printedQuery, unreadQuery } from './explanation.js';
 import { type FindOptions, maxOf, timeOf, timeRangeAt, tooManyRows } from './find-options.js';
 import { type LoadedRow, loadRows, nextLoaded, pause, ROWS_AT_ONCE, type RowLoader } from './loader.js';
 import type { Literal, QueryOperation, RunningOperation } from './operations.js';
@@ -71,6 +71,15 @@ export abstract class BaseQuery<T> implements AsyncIterable<T> {
 
   /** Explains the plan. Reads nothing and needs no server. */
   abstract explain(): Explanation;
+
+  /** @throws QueryError: a query is not its rows. */
+  toJSON(): never {
+    throw unreadQuery();
+  }
+
+  [Symbol.for('nodejs.util.inspect.custom')](): string {
+    return printedQuery(this);
+  }
 
   /** Reverses the order. Twice restores it. */
   reverse(): this {

@@ -1,5 +1,7 @@
 /** The explanation of a query, as stable JSON and as text. */
 
+import { QueryError } from '../errors.js';
+
 /** Stable codes of {@link ExplainWarning}. */
 export type ExplainWarningCode =
   | 'FULL_SCAN'
@@ -161,4 +163,22 @@ export function explanationText(explanation: QueryExplanation): string {
   }
   for (const warning of explanation.warnings) lines.push(`  ! ${warning.code}: ${warning.message}`);
   return lines.join('\n');
+}
+
+/** What consoles print of a query: that nothing is read, and its plan, or why it has none. */
+export function printedQuery(query: { explain(): Explanation }): string {
+  let plan: string;
+  try {
+    plan = String(query.explain());
+  } catch (error) {
+    plan = (error as Error).message;
+  }
+  return `A query, which has read nothing yet: await its all(), first() or page().\n${plan}`;
+}
+
+/** The refusal of a query as JSON, where its rows are meant. */
+export function unreadQuery(): QueryError {
+  return new QueryError(
+    'JSON.stringify got a query, which has read nothing yet. Give it the rows: await query.all().',
+  );
 }

@@ -1,5 +1,6 @@
 /** `with` to any depth: paths and trees, on queries and on `get`. */
 
+import { inspect } from 'node:util';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import {
   Column,
@@ -231,4 +232,24 @@ it('still throws where a list has more entities than its relation allows, and no
   await expect(query.with('tasks').all()).rejects.toThrow(/more than 3/);
   expect((await query.with({ tasks: { limit: 4 } }).first())?.tasks).toHaveLength(4);
   await db.repository(Task).delete({ project: 'p1', no: 4 });
+});
+
+it('a query in place of its rows says so as JSON, and consoles print its plan', () => {
+  const people = db.repository(Person);
+  const queries = [
+    people.find({ person: 'ann' }),
+    people.find({ person: 'ann' }).with('team'),
+    db.collection([Project], { project: 'p' }),
+  ];
+  for (const query of queries) {
+    expect(() => JSON.stringify({ rows: query })).toThrow(
+      /has read nothing yet\. Give it the rows: await query/,
+    );
+    expect(inspect(query)).toMatch(
+      /^A query, which has read nothing yet: await its all\(\).*\npoint on shapes_/,
+    );
+  }
+  expect(inspect({ found: people.where({ age: 7 }) })).toContain(
+    'would read the whole table "shapes_people"',
+  );
 });

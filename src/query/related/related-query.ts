@@ -4,7 +4,13 @@ import { QueryError } from '../../errors.js';
 import type { EntitySchema, RelationSchema } from '../../schema/types.js';
 import { describe, isList } from '../../table/checks.js';
 import { Deadline } from '../deadline.js';
-import { type Explanation, explainedWith, type RelationExplanation } from '../explanation.js';
+import {
+  type Explanation,
+  explainedWith,
+  printedQuery,
+  type RelationExplanation,
+  unreadQuery,
+} from '../explanation.js';
 import { type JoinStrategy, maxOf, tooManyRows } from '../find-options.js';
 import { checkPage, Page, type PageOptions } from '../page.js';
 import type { QuerySpec } from '../query-spec.js';
@@ -299,6 +305,15 @@ export class RelatedQuery<T, E = unknown> implements AsyncIterable<T> {
       ...explainedCounts(counts),
       ...explainedNodes(nodes, join, ''),
     ]);
+  }
+
+  /** @throws QueryError: a query is not its rows. */
+  toJSON(): never {
+    throw unreadQuery();
+  }
+
+  [Symbol.for('nodejs.util.inspect.custom')](): string {
+    return printedQuery(this);
   }
 
   /** Rows and relations share one timeout. */
