@@ -192,6 +192,7 @@ describe('rowan store, where there is no store or somebody has it open', () => {
     expect(out).toContain(`set aside: ${file}: "${join(folder, file!)}" is damaged`);
     expect(out).toContain(`lost: 1 cells of rows in a file to in a file in ${file}, of t, family f\n`);
     expect(out).not.toContain('rowan store repair');
+    expect(out).toContain('Indexes, summaries and copies may disagree with the rows');
     expect((await run('store', 'verify', folder)).code).toBe(0);
     expect((await run('store', 'repair', folder)).out).toContain('The store is intact');
     expect((await run('store', 'repair', '--clock', folder)).out).toContain(

@@ -419,6 +419,11 @@ async function repair(folder: string, context: CliContext): Promise<void> {
   if (savedCells > 0) context.write(`Saved ${savedCells} cells of damaged files to new ones.\n`);
   if (savedRecords > 0) context.write(`Saved ${savedRecords} records of logs to a new one.\n`);
   if (aside !== undefined) context.write(`Files set aside are in ${aside}.\n`);
+  if (lost.length > 0)
+    context.write(
+      'Indexes, summaries and copies may disagree with the rows: build them anew, or run "rowan index verify", ' +
+        '"rowan summary check" and "rowan denormalized check".\n',
+    );
 }
 
 async function repairClock(folder: string, context: CliContext): Promise<void> {

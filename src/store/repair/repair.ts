@@ -28,6 +28,7 @@ import {
   type FileEntry,
   liveFiles,
   Manifest,
+  NO_HISTORY,
   noStore,
   type RegionEntry,
   salvageManifest,
@@ -106,6 +107,9 @@ class Repair {
     if (this.edits.length > 0 || this.setAside.length > 0 || found.lost !== undefined) {
       this.closeOpenLog(state);
       const nextNumber = this.nextNumber++;
+      // A copy of before, with what is written from now on, is not what is left: incremental ones have each table in full.
+      const history = { ...NO_HISTORY, lastLoss: `repair ${nextNumber}` };
+      for (const id of state.tables.keys()) this.edits.push({ type: 'tableAlter', id, history });
       Manifest.begin(files, directory, { state, manifest: found.number, nextNumber }, this.edits).close();
       // What was lost is in the archive of the log: the store does not go on with that, but begins another.
       const archive = joinPath(directory, ARCHIVE_FILE);

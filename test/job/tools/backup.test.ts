@@ -3,7 +3,10 @@ import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { beforeEach, expect, test } from 'vitest';
 import type { EmbeddedAdmin } from '../../../src/store/embedded-admin.js';
+import { openEmbedded } from '../../../src/store/engine.js';
+import { repairStore } from '../../../src/store/repair/repair.js';
 import { Cell, CellType, Delete, type Engine, Get, Put, tableDescriptor } from '../../../src/table/index.js';
+import { MemoryFileSystem } from '../../../src/testing/fs/memory-fs.js';
 import { backupTables, listBackups, restoreTables } from '../../../src/tools/backup.js';
 import { countRows } from '../../../src/tools/count.js';
 import { verifyTables } from '../../../src/tools/verify.js';
@@ -361,6 +364,35 @@ test('a table is in full after its families keep other cells, and where the stor
     tables: ['a', 'b.c'],
   });
   expect(continued.backup.whole).toEqual(['a', 'b.c']);
+});
+
+test('a table is in full after a repair of the store, which may show again what was deleted', async () => {
+  const fileSystem = new MemoryFileSystem();
+  const damaged = { fileSystem, background: 'inline', automatic: false } as const;
+  const first = await openEmbedded('/damaged', damaged);
+  await first.admin.createTable(tableDescriptor('c', { f: {} }));
+  await first.table('c').put(new Put('x').addColumn('f', 'q', 'one'));
+  await backupTables(first, stage.folder);
+  await first.table('c').delete(new Delete('x'));
+  await backupTables(first, stage.folder, { incremental: true });
+  await first.close();
+  const newest = fileSystem
+    .readdir('/damaged')
+    .filter((name) => name.endsWith('.sst'))
+    .sort()
+    .at(-1)!;
+  fileSystem.place(`/damaged/${newest}`, Buffer.from('no file of cells'));
+  expect((await repairStore('/damaged', fileSystem)).lost).toHaveLength(1);
+
+  const repaired = await openEmbedded('/damaged', damaged);
+  expect((await repaired.table('c').get(new Get('x'))).isEmpty).toBe(false);
+  const { backup } = await backupTables(repaired, stage.folder, { incremental: true });
+  expect(backup.whole).toEqual(['c']);
+  await restoreTables(stage.other, stage.folder);
+  expect((await stage.other.table('c').get(new Get('x'))).isEmpty).toBe(false);
+  const { backup: next } = await backupTables(repaired, stage.folder, { incremental: true });
+  expect(next.whole).toBeUndefined();
+  await repaired.close();
 });
 
 test('nothing is added to nothing, and a list that is none is refused', async () => {
