@@ -232,6 +232,8 @@ export class IntentDriver<Entries extends RowEntries | undefined = RowEntries | 
     mutations = withoutIdleDeletes(image, mutations);
     // A filter was not read together with the row, so it is checked by a write: of the shadow.
     if (mutations.length === 0 && !change.expects.some(({ kind }) => kind === 'filter')) {
+      // Where keys were changed (`db.rekey`), the row may be in the table that has taken the place of this one.
+      if (image.isEmpty && !this.isAlone) await this.rows.checkWritable(work.row, options);
       work.outcome = NOTHING_DONE;
       return;
     }

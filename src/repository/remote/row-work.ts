@@ -5,6 +5,7 @@ import type { EntryRepair } from '../../query/access.js';
 import { type EntitySchema, LIST_QUALIFIER, SHADOW_QUALIFIER, TOKEN_LENGTH } from '../../schema/types.js';
 import {
   type Cell,
+  Delete,
   Get,
   type OperationOptions,
   Put,
@@ -52,6 +53,9 @@ export const FENCE_TTL = 4 * 60 * 60 * 1000;
 export const ABANDONED_AFTER = 30_000;
 /** Milliseconds from the first mark to the deadline of the row's write. */
 export const WRITE_WINDOW = 10_000;
+
+/** Shorter than a token. Empty it would mean an absent cell. */
+const NO_SHADOW = Uint8Array.of(0);
 
 /** A unique token, by which a writer recognizes its own writes. */
 export function newToken(): Uint8Array {
@@ -171,6 +175,14 @@ export class DataRows {
     const put = this.shadowPut(row, newToken(), this.shadowLife(loaded.stored, now));
     const { success } = await this.table.checkAndMutate(checked(row, this.unchanged(loaded, []), [put]));
     return success;
+  }
+
+  /** Fails as a write of the row would, where its table takes none. Writes nothing, as no row has the shadow that it asks for. */
+  async checkWritable(row: Uint8Array, options: OperationOptions | undefined): Promise<void> {
+    const cell = { family: this.family, qualifier: SHADOW_QUALIFIER };
+    const never: Expectation = { ...cell, kind: 'equal', value: NO_SHADOW };
+    const del = new Delete(row).addColumns(cell.family, cell.qualifier);
+    await this.table.checkAndMutate(checked(row, [never], [del]), options);
   }
 
   /** The time to live of a shadow that is written alone, ms; undefined: none. */
