@@ -23,20 +23,25 @@ export interface PageOptions {
 
 /** The rows of a page, in the order of the query, with its cursors. */
 export class Page<T> {
+  /** Hidden, so that pages are printed and compared by what they have. */
+  readonly #cursorOf: (index: number) => string;
+
   constructor(
     readonly items: readonly T[],
     /** The cursor of the next page. Undefined at the end. */
     readonly cursor: string | undefined,
     /** With `back: true`, the cursor of the previous page. Undefined at the beginning. */
     readonly backCursor: string | undefined,
-    private readonly makeCursor: (index: number) => string,
+    cursorOf: (index: number) => string,
     /** With `total: true`, the number of rows of the whole query, counted after the page was read. */
     readonly total?: number,
-  ) {}
+  ) {
+    this.#cursorOf = cursorOf;
+  }
 
   /** The same page with a total. */
   withTotal(total: number): Page<T> {
-    return new Page(this.items, this.cursor, this.backCursor, this.makeCursor, total);
+    return new Page(this.items, this.cursor, this.backCursor, this.#cursorOf, total);
   }
 
   /** The cursor after one item. */
@@ -46,7 +51,7 @@ export class Page<T> {
         `cursorAt: the page has ${this.items.length} items, and none at ${describe(index)}.`,
       );
     }
-    return this.makeCursor(index);
+    return this.#cursorOf(index);
   }
 }
 

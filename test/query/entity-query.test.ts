@@ -325,6 +325,8 @@ describe('pages', () => {
     const query = customers.find({ customerId: 'c' });
     const all = await query.all();
     const page = await query.page({ size: 10 });
+    // What a test of an application compares.
+    expect(Object.keys(page)).toEqual(['items', 'cursor', 'backCursor', 'total']);
     const cursor = page.cursorAt(4);
     await customers.delete(all[4]!);
     await customers.put(order('c', 30, 99));
