@@ -150,7 +150,7 @@ function columnToPlain(column: ColumnSchema, given: unknown): JsonValue {
   if (typeof value !== 'object' || value instanceof Date || value instanceof Uint8Array) {
     return scalarToPlain(codec, value);
   }
-  return toTagged(value);
+  return toTagged(value, true);
 }
 
 function columnFromPlain({ codec }: ColumnSchema, plain: JsonValue): unknown {

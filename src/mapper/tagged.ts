@@ -10,28 +10,36 @@ import { describe } from '../table/checks.js';
 
 type PlainObject = Record<string, JsonValue>;
 
-/** @throws InvalidArgumentError for a function, a symbol, or an object of a class that shows nothing of its value, such as a Set. */
-export function toTagged(value: unknown): JsonValue {
+/**
+ * `signed`: -0 is tagged, too; otherwise it is 0, as in all JSON.
+ * @throws InvalidArgumentError for a function, a symbol, or an object of a class that shows nothing of its value, such as a Set.
+ */
+export function toTagged(value: unknown, signed = false): JsonValue {
   if (value === null || typeof value === 'string' || typeof value === 'boolean') return value;
-  if (typeof value === 'number') return Number.isFinite(value) ? value : { $number: String(value) };
+  if (typeof value === 'number') {
+    if (signed && Object.is(value, -0)) return { $number: '-0' };
+    return Number.isFinite(value) ? value : { $number: String(value) };
+  }
   if (typeof value === 'bigint') return { $bigint: String(value) };
   if (value instanceof Date) return { $date: value.toISOString() };
   if (value instanceof Uint8Array) return { $bytes: Buffer.from(value).toString('base64') };
   if (value instanceof Map)
-    return { $map: [...value].map(([key, inner]) => [innerTagged(key), innerTagged(inner)]) };
-  if (Array.isArray(value)) return value.map(innerTagged);
+    return {
+      $map: [...value].map(([key, inner]) => [innerTagged(key, signed), innerTagged(inner, signed)]),
+    };
+  if (Array.isArray(value)) return value.map((inner) => innerTagged(inner, signed));
   if (typeof value === 'object') {
     const plain: PlainObject = {};
     const entries = Object.entries(value);
     if (entries.length === 0 && isOfClass(value)) throw showsNothing(value);
-    for (const [name, inner] of entries) if (inner !== undefined) plain[name] = innerTagged(inner);
+    for (const [name, inner] of entries) if (inner !== undefined) plain[name] = innerTagged(inner, signed);
     return tagOf(plain) === undefined ? plain : { $object: plain };
   }
   throw new InvalidArgumentError(`A ${typeof value} cannot be converted to JSON.`);
 }
 
-function innerTagged(value: unknown): JsonValue {
-  return toTagged(plainValue(value));
+function innerTagged(value: unknown, signed: boolean): JsonValue {
+  return toTagged(plainValue(value), signed);
 }
 
 /** Of a value object what its `toJSON` returns (Temporal's a text), as JSON has it. Other values as they are. */

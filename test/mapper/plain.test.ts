@@ -177,6 +177,34 @@ describe('toPlain and fromPlain', () => {
     });
   });
 
+  it('keep -0 within Avro records and arrays, and within JSON it is 0', () => {
+    const values = avroCodec<object>({
+      type: 'record',
+      name: 'Values',
+      fields: [
+        { name: 'one', type: 'double' },
+        { name: 'all', type: { type: 'array', items: 'float' } },
+      ],
+    });
+    @Entity({ table })
+    @RowKey(part('id', text))
+    class Signed {
+      declare static readonly key: ['id'];
+      id!: string;
+      @Column('d:values', values) values?: object;
+      @Json('d:json') json?: unknown;
+    }
+    const { mapper } = compileSchema([Signed]).entity(Signed);
+    const plain = mapper.toPlain({ id: 'x', values: { one: -0, all: [-0, 0] }, json: [-0] });
+    expect(plain).toEqual({
+      id: 'x',
+      values: { one: { $number: '-0' }, all: [{ $number: '-0' }, 0] },
+      json: [0],
+    });
+    const back = mapper.fromPlain(JSON.parse(JSON.stringify(plain)) as never) as Signed;
+    expect(back.values).toEqual({ one: -0, all: [-0, 0] });
+  });
+
   it('rebuild nested instances', () => {
     const item = Object.assign(new LineItem(), { sku: 's', at: new Date(5) });
     const address = { city: 'Köln', since: new Date(7) };

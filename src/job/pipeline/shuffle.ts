@@ -189,7 +189,7 @@ export class ShuffleWriter {
     const part = this.part++;
     let puts: Put[] = [];
     for (const [key, values] of this.groups.take()) {
-      const json = Buffer.from(JSON.stringify(values.map(toTagged)));
+      const json = Buffer.from(JSON.stringify(values.map((value) => toTagged(value))));
       puts.push(new Put(this.row(key, part)).addColumn(FAMILY, VALUE, json));
       if (puts.length < PUTS_AT_ONCE) continue;
       await this.table.putAll(puts);
