@@ -3,6 +3,7 @@
 import { createHash } from 'node:crypto';
 import { readFile, rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { schemaTableDescriptor } from '../codec/avro/schema-store.js';
 import {
   ControlTable,
   controlTableDescriptor,
@@ -16,6 +17,7 @@ import { TABLES_OF_COMMITS } from '../features/tables.js';
 import { JobStore, jobTableDescriptor } from '../job/job-store.js';
 import { type CellSelection, toolJobName } from '../job/table-pass.js';
 import type { Counters, JobRunOptions } from '../job/types.js';
+import { dictionaryTableDescriptor } from '../key/dictionary/dictionary.js';
 import { canonicalTableName, type Engine, Scan, type TableChanges } from '../table/index.js';
 import { exportCells } from './export.js';
 import { importTable } from './import.js';
@@ -321,7 +323,9 @@ export async function restoreTables(
   const { chain } = plan;
   const backup = chain.at(-1)!;
   const elsewhere = engine.commits === undefined || options.tables !== undefined ? [] : TABLES_OF_COMMITS;
-  const tables = plan.tables.filter((table) => !elsewhere.includes(table));
+  const tables = plan.tables
+    .filter((table) => !elsewhere.includes(table))
+    .sort((a, b) => Number(isReadFor(b)) - Number(isReadFor(a)));
   const chainOf = (table: string): readonly BackupEntry[] =>
     chain.slice(chain.findLastIndex((entry) => isWhole(entry, table)));
   for (const table of tables) {
@@ -343,6 +347,11 @@ export async function restoreTables(
   }
   if (elsewhere.length > 0 && tables.includes(controlTableDescriptor().name)) await forgetPositions(engine);
   return { backup, rows, cells };
+}
+
+/** Whether rows of other tables cannot be read without its rows: it is restored before them. */
+function isReadFor(table: string): boolean {
+  return table === dictionaryTableDescriptor().name || table === schemaTableDescriptor().name;
 }
 
 /** Removes positions of change feeds from the records of changes of keys: they name commits of the other store. */

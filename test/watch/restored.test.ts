@@ -7,7 +7,7 @@ import { expect, it } from 'vitest';
 import { defineEntity, defineTable } from '../../decorators/index.js';
 import { text } from '../../src/codec/index.js';
 import { open } from '../../src/database.js';
-import { part, salt } from '../../src/key/index.js';
+import { part, salt, substitute } from '../../src/key/index.js';
 import { openEmbedded } from '../../src/store/engine.js';
 import { MemoryFileSystem } from '../../src/testing/fs/memory-fs.js';
 import { openMemory } from '../../src/testing/index.js';
@@ -93,4 +93,32 @@ it('a feed of rows whose keys were changed in the other store begins and goes on
     const { value } = await commits.next();
     expect(value!.changes.map(({ key }) => key.id)).toEqual([`new${i}`]);
   }
+});
+
+const Word = defineEntity({
+  name: 'Word',
+  table: defineTable({ name: 'a_words', families: { d: {} } }),
+  key: [substitute('word', 'words')],
+  changes: { keep: 3_600_000 },
+  columns: (c) => ({ a: c.column('d:a', text) }),
+});
+
+it('a feed that is read while tables are restored tells their rows, also those whose keys have texts of a dictionary', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'rowan-restored-'));
+  await using first = await openMemory({ entities: [Word] });
+  const words = Array.from({ length: 20 }, (_, i) => `word ${i}`);
+  for (const word of words) await first.repository(Word).put({ word, a: 'x' });
+  await backupTables(first.engine, folder);
+
+  await using db = await openMemory({ entities: [Word] });
+  await using feed = db.watch(Word);
+  const commits = feed[Symbol.asyncIterator]();
+  const told: string[] = [];
+  const read = (async () => {
+    while (told.length < words.length)
+      told.push(...(await commits.next()).value!.changes.map(({ key }) => key.word));
+  })();
+  await Promise.all([read, restoreTables(db.engine, folder)]);
+  await rm(folder, { recursive: true });
+  expect(told.sort()).toEqual(words.toSorted());
 });
