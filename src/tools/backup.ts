@@ -21,7 +21,7 @@ import { dictionaryTableDescriptor } from '../key/dictionary/dictionary.js';
 import { canonicalTableName, type Engine, Scan, type TableChanges } from '../table/index.js';
 import { exportCells } from './export.js';
 import { importTable } from './import.js';
-import { strangerIn } from './manifest.js';
+import { readExportManifest, strangerIn } from './manifest.js';
 
 /** The file that lists the backups of a folder. */
 const BACKUP_FILE = 'backup.json';
@@ -329,7 +329,9 @@ export async function restoreTables(
   const chainOf = (table: string): readonly BackupEntry[] =>
     chain.slice(chain.findLastIndex((entry) => isWhole(entry, table)));
   for (const table of tables) {
-    if (!(await isInProgress(engine, chainOf(table), table))) await requireEmpty(engine, table);
+    if (await isInProgress(engine, chainOf(table), table)) continue;
+    await requireEmpty(engine, table);
+    await requireKnown(engine, table, join(folder, chainOf(table)[0]!.name, folderOf(table)), tables);
   }
   let rows = 0;
   let cells = 0;
@@ -435,6 +437,44 @@ async function requireEmpty(engine: Engine, table: string): Promise<void> {
   }
   throw new InvalidArgumentError(
     `Table "${table}" has rows, but a backup can only be restored into empty tables. Drop or truncate it first.`,
+  );
+}
+
+/** The ends of names of tables that have what is made of the rows of another. */
+const BESIDE = ['_idx', '_sum'];
+
+/**
+ * Refuses tables that a program has made whose indexes and summaries the backup lacks, or has not built: they would be in use, without the restored
+ * rows.
+ */
+async function requireKnown(
+  { admin }: Engine,
+  table: string,
+  exported: string,
+  restored: readonly string[],
+): Promise<void> {
+  const beside = BESIDE.map((end) => `${table}${end}`).filter((name) => !restored.includes(name));
+  for (const name of beside) {
+    if (await admin.tableExists(name)) throw lacksRows(name);
+  }
+  if (!(await admin.tableExists(table))) return;
+  const { metadata } = await admin.getDescriptor(table);
+  const before = (await readExportManifest(exported)).table as {
+    readonly metadata?: Readonly<Record<string, string>>;
+  };
+  for (const [name, text] of Object.entries(metadata))
+    if (isActive(text) && !isActive(before.metadata?.[name])) throw lacksRows(table);
+}
+
+/** Whether metadata tell of something that is complete, such as an index. */
+function isActive(text: string | undefined): boolean {
+  return text !== undefined && /"state":"active"/.test(text);
+}
+
+function lacksRows(table: string): InvalidArgumentError {
+  return new InvalidArgumentError(
+    `Table "${table}" is in use for what the backup does not have: queries by it would lack the restored rows. Drop the table first; ` +
+      'the next opening makes it anew.',
   );
 }
 

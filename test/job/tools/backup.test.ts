@@ -2,6 +2,10 @@ import { randomBytes } from 'node:crypto';
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { beforeEach, expect, test } from 'vitest';
+import { type ColumnBuilder, defineEntity, defineTable, part } from '../../../decorators/index.js';
+import { text } from '../../../src/codec/index.js';
+import { open } from '../../../src/database.js';
+import type { KeyedClass } from '../../../src/schema/entity-types.js';
 import type { EmbeddedAdmin } from '../../../src/store/embedded-admin.js';
 import { openEmbedded } from '../../../src/store/engine.js';
 import { repairStore } from '../../../src/store/repair/repair.js';
@@ -394,6 +398,46 @@ test('a table is in full after a repair of the store, which may show again what 
   expect(next.whole).toBeUndefined();
   await repaired.close();
 });
+
+test.each(['before the index was declared', 'before it was built'])(
+  'a backup from %s is refused where a program has made an empty table with it',
+  async (when) => {
+    const declared = (isIndexed: boolean) =>
+      defineEntity({
+        name: 'Thing',
+        table: defineTable({ name: 'things', families: { d: {} } }),
+        key: [part('id')],
+        columns: (c: ColumnBuilder<string>) => ({ a: c.column('d:a', text) }),
+        ...(isIndexed && { indexes: { byA: { on: [part('a')] } } }),
+      } as never) as unknown as KeyedClass;
+    const [Plain, Indexed] = [declared(false), declared(true)];
+    const fileSystem = new MemoryFileSystem();
+    const opened = (path: string, isIndexed: boolean) =>
+      open({ path, entities: [isIndexed ? Indexed : Plain], fileSystem, background: 'inline' });
+    const first = await opened('/first', false);
+    await first.repository(Plain).put({ id: 'x', a: 'y' } as never);
+    await first.close();
+    const source = await opened('/first', when.endsWith('built'));
+    await backupTables(source.engine, stage.folder);
+    await source.close();
+    const fresh = await opened('/fresh', true);
+    await expect(restoreTables(fresh.engine, stage.folder)).rejects.toThrow(
+      'Table "things_idx" is in use for what the backup does not have',
+    );
+    await fresh.admin.disableTable('things_idx');
+    await fresh.admin.deleteTable('things_idx');
+    await restoreTables(fresh.engine, stage.folder);
+    await fresh.close();
+    await using again = await opened('/fresh', true);
+    expect(again.index(Indexed, 'byA' as never).state).toBe('building');
+    await again.index(Indexed, 'byA' as never).build();
+    const found = again
+      .repository(Indexed)
+      .by('byA' as never)
+      .find({ a: 'y' } as never);
+    expect(await found.count()).toBe(1);
+  },
+);
 
 test('nothing is added to nothing, and a list that is none is refused', async () => {
   await expect(backupTables(stage.engine, stage.folder, { incremental: true })).rejects.toThrow(
