@@ -109,6 +109,10 @@ const TABLES: Readonly<Record<string, Grid>> = {
       ['range of 50 rows', 'range of 50 rows, composite, *'],
       ['increment', 'increment, os, composite, *'],
       ['checkAndMutate', 'checkAndMutate, os, composite, *'],
+      [
+        'queue: a task put, the first found and deleted',
+        'queue: put a task, find the first, delete it, os, composite, *',
+      ],
       ['95 gets and 5 puts of 100, by zipf', '95 gets and 5 puts of 100, zipf, os, composite, *'],
     ],
     columns: columnsOf(['one file', 'several files']),

@@ -18,7 +18,7 @@ export interface Operation {
 }
 
 const READS = ['get', 'awaited', 'many', 'row', 'wide', 'miss', 'miss-column', 'range', 'scan'] as const;
-const WRITES = ['batch', 'increment', 'check', 'deletes', 'mixed'] as const;
+const WRITES = ['batch', 'increment', 'check', 'deletes', 'queue', 'mixed'] as const;
 export const SYNCED = ['synced-put', 'synced-100'] as const;
 /** Of stores that are opened again, and of stores of three sizes. */
 export const WHOLE = ['open-closed', 'open-killed', 'short-lives', 'growth'] as const;
@@ -187,6 +187,19 @@ const MAKERS: Readonly<Partial<Record<OperationName, (loaded: Loaded) => Operati
       },
     );
   },
+  queue: (loaded) =>
+    eachOf(loaded, 'queue: put a task, find the first, delete it, os', 'tasks/s', 5000, (store) => {
+      const taskOf = (at: number): Buffer => Buffer.from(`queue:${String(at).padStart(10, '0')}`);
+      let first = 0;
+      let last = 0;
+      return async () => {
+        while (last < first + 100) await store.put(taskOf(last), valueAt(last++));
+        if ((await store.range(taskOf(0), 1)) !== 1)
+          throw new Error(`${store.name} lost the tasks of its queue.`);
+        await store.write([{ key: taskOf(first++), value: undefined }]);
+        return 1;
+      };
+    }),
   mixed: (loaded) => {
     const chosen = zipf(loaded.present.length, 20_000, 8);
     const keys = keysOf(
