@@ -165,8 +165,8 @@ export function resolvedFor(change: Change, image: RowImage): ResolvedChange {
   if (markerApart === undefined) return resolved;
   const same: Expectation = { kind: 'equal', ...markerApart };
   if (!isSatisfiedBy(same, image.value(markerApart.family, markerApart.qualifier))) return resolved;
-  const { mutations, seen, ...rest } = resolved;
-  return { mutations: withoutMarker(mutations, markerApart), seen: [...seen, same], ...rest };
+  const mutations = withoutMarker(resolved.mutations, markerApart);
+  return { ...resolved, mutations, seen: [...resolved.seen, same] };
 }
 
 /**
@@ -185,8 +185,8 @@ export function leavingMarker(change: Change): Change | undefined {
     markerApart: undefined,
     expects: [{ kind: 'equal', ...markerApart }, ...others],
     resolve: (before) => {
-      const { mutations, ...rest } = change.resolve(before);
-      return { mutations: withoutMarker(mutations, markerApart), ...rest };
+      const resolved = change.resolve(before);
+      return { ...resolved, mutations: withoutMarker(resolved.mutations, markerApart) };
     },
   };
 }

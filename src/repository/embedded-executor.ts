@@ -190,8 +190,8 @@ export class EmbeddedExecutor implements ChangeExecutor {
     const reads = isMaintained ? new Get(row) : readsOf(change);
     let before = reads && RowImage.of(row, step.read(reads));
     if (!expects.every((expectation) => holds(row, expectation, step.read))) throw change.mismatch!();
-    const { mutations, remains, isDated, ...resolved } =
-      before === undefined ? change.resolve(before) : resolvedFor(change, before);
+    const resolved = before === undefined ? change.resolve(before) : resolvedFor(change, before);
+    const { mutations, remains, isDated } = resolved;
     if (mutations.length === 0) return Result.EMPTY;
     const outlived = remains?.in(RowImage.of(row, step.read(remains.reads))) ?? resolved.outlived;
     const { operation } = change;

@@ -100,13 +100,13 @@ export class StepDriver {
     step: AtomicStep,
     queue: EntityChange[],
   ): Result {
-    const { table, row, before } = change;
+    const { operation, table, row, before, shadows } = change;
     let { mutations } = change;
     let after: RowImage;
     let result: Result;
     if (areNewest(mutations, before, this.now())) {
       after = before.after(mutations);
-      const own = ownColumns({ ...change, after }, maintainers, step);
+      const own = ownColumns({ operation, row, before, after, mutations }, shadows, maintainers, step);
       const joined = own.length === 0 ? mutations : joinColumns(row, mutations, own);
       result = step.apply({ table, change: asAction(row, joined ?? mutations) });
       if (joined === undefined) [mutations, after] = applyAfter(change, mutations, after, own, step);
@@ -117,10 +117,10 @@ export class StepDriver {
     } else {
       result = step.apply({ table, change: asAction(row, mutations) });
       after = RowImage.of(row, step.read(new Get(row), table));
-      const own = ownColumns({ ...change, after }, maintainers, step);
+      const own = ownColumns({ operation, row, before, after, mutations }, shadows, maintainers, step);
       if (own.length > 0) [mutations, after] = applyAfter(change, mutations, after, own, step);
     }
-    const image: ChangeImage = { operation: change.operation, row, before, after, mutations };
+    const image: ChangeImage = { operation, row, before, after, mutations };
     for (const maintainer of maintainers) {
       for (const effect of maintainer.effects(image, step)) {
         if ('entity' in effect) queue.push(effect);
@@ -132,11 +132,12 @@ export class StepDriver {
 }
 
 function ownColumns(
-  image: ChangeImage & Pick<DecidedChange, 'shadows'>,
+  image: ChangeImage,
+  shadows: DecidedChange['shadows'],
   maintainers: readonly StepMaintainer[],
   step: AtomicStep,
 ): readonly OwnColumn[] {
-  const { shadows, after } = image;
+  const { after } = image;
   // A connection that has read the row writes it on condition that its shadow is the same.
   let own: OwnColumn[] | undefined =
     step.isShared && shadows !== undefined && !after.isEmpty

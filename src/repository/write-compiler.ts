@@ -276,18 +276,23 @@ export class WriteCompiler {
     );
     const missing =
       condition?.mismatch ?? (() => notFound(schema, key, existence === 'live' ? 'update' : 'restore'));
-    const base = { operation: 'update' as const, row, onApplied, onFailed: undefined, markerApart };
     if (lock === undefined && life === undefined) {
       return {
-        ...base,
-        expects: [...(condition?.expects ?? []), ...there],
+        operation: 'update',
+        row,
+        markerApart,
+        expects: condition === undefined ? there : [...condition.expects, ...there],
         mismatch: missing,
         reads: undefined,
         resolve: () => ({ mutations, seen: NOTHING }),
+        onApplied,
+        onFailed: undefined,
       };
     }
     return {
-      ...base,
+      operation: 'update',
+      row,
+      markerApart,
       expects: condition?.expects ?? NOTHING,
       mismatch: missing,
       reads: this.readsOf(row, life),
@@ -307,6 +312,8 @@ export class WriteCompiler {
         const lived = this.expiry!.apply(changed, image, life);
         return { ...lived, seen: [...seen.slice(1), ...lived.seen] };
       },
+      onApplied,
+      onFailed: undefined,
     };
   }
 
