@@ -2,6 +2,7 @@
 
 import { describe, expect, test } from 'vitest';
 import { defineEntity, defineTable } from '../../decorators/index.js';
+import { EntityNotes } from '../../src/features/indexes/eventual.js';
 import { Column, Entity, Index, int32, part, RowKey, Table, text } from '../../src/index.js';
 import { compileSchema } from '../../src/mapper/index.js';
 import type { Repository } from '../../src/repository/index.js';
@@ -168,4 +169,41 @@ describe('an eventual index', () => {
       .indexes.find(({ name }) => name === 'bySize');
     expect(strong?.signature).not.toContain('eventual');
   });
+});
+
+test('a note that is written while the last step ends is processed too, without a further write', async () => {
+  for (let turns = 0; turns < 12; turns++) {
+    const processed: string[] = [];
+    const steps: (() => void)[] = [];
+    const notes = {
+      indexes: { tableName: 'rows' },
+      places: [],
+      has: () => true,
+      process: (_: unknown, rows: readonly Uint8Array[]) => processed.push(...rows.map(String)),
+    };
+    const table = {
+      atomic: async (run: (step: unknown) => unknown) => {
+        run({});
+        await new Promise<void>((end) => steps.push(end));
+      },
+    };
+    let note!: (row: number) => void;
+    const own = new EntityNotes(notes as never, table as never, () => undefined);
+    own.listen({
+      observe: (_: string, { after }: { after: (write: object) => void }) => {
+        note = (row) => after({ change: { kind: 'put', row: Uint8Array.of(row) } });
+      },
+    } as never);
+    const turn = () => new Promise((resolve) => setImmediate(resolve));
+    note(1);
+    await turn();
+    steps.shift()!();
+    for (let i = 0; i < turns; i++) await undefined;
+    note(2);
+    await turn();
+    await turn();
+    expect(processed).toEqual(['1', '2']);
+    steps.shift()!();
+    await own.end();
+  }
 });

@@ -200,12 +200,10 @@ export class EntityNotes {
     this.running = new Promise((resolve) => setImmediate(resolve))
       .then(() => this.work())
       .catch((error: unknown) => {
+        this.running = undefined;
         this.unknown = true;
         if (!(error instanceof RowanError)) throw error;
         if (!this.ended) this.onFailure(error);
-      })
-      .finally(() => {
-        this.running = undefined;
       });
   }
 
@@ -218,6 +216,8 @@ export class EntityNotes {
         await this.step(this.take());
       }
     }
+    // In the turn of the last look: a note that comes now starts anew.
+    this.running = undefined;
   }
 
   private take(): Uint8Array[] {
