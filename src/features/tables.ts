@@ -33,6 +33,17 @@ const TABLES: readonly ((entities: Entities) => readonly TableDescriptor[])[] = 
   (entities) => beside(entities, ({ summaries }) => summaries.length > 0, summaryTableDescriptor),
 ];
 
+/** Tables beside a table that are made of its rows. */
+const MADE_OF_ROWS: readonly ((table: string) => TableDescriptor)[] = [
+  indexTableDescriptor,
+  summaryTableDescriptor,
+];
+
+/** The names of the tables that features make of the rows of this table. */
+export function tablesMadeOf(table: string): readonly string[] {
+  return MADE_OF_ROWS.map((descriptor) => descriptor(table).name);
+}
+
 /** Tables whose rows have the numbers of commits of their own store, so that they mean nothing in another embedded store. */
 export const TABLES_OF_COMMITS: readonly string[] = [CHANGES_TABLE];
 

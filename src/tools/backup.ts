@@ -3,25 +3,20 @@
 import { createHash } from 'node:crypto';
 import { readFile, rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { schemaTableDescriptor } from '../codec/avro/schema-store.js';
 import {
   ControlTable,
   controlTableDescriptor,
   type RecordStamp,
   readStamp,
-  rekeyRow,
   stampTexts,
 } from '../ddl/index.js';
 import { atFile, InvalidArgumentError } from '../errors.js';
-import { TABLES_OF_COMMITS } from '../features/tables.js';
-import { JobStore, jobTableDescriptor } from '../job/job-store.js';
+import { jobTableDescriptor } from '../job/job-store.js';
 import { type CellSelection, toolJobName } from '../job/table-pass.js';
 import type { Counters, JobRunOptions } from '../job/types.js';
-import { dictionaryTableDescriptor } from '../key/dictionary/dictionary.js';
-import { canonicalTableName, type Engine, Scan, type TableChanges } from '../table/index.js';
+import { canonicalTableName, type Engine, type TableChanges } from '../table/index.js';
 import { exportCells } from './export.js';
-import { importTable } from './import.js';
-import { readExportManifest, strangerIn } from './manifest.js';
+import { strangerIn } from './manifest.js';
 
 /** The file that lists the backups of a folder. */
 const BACKUP_FILE = 'backup.json';
@@ -246,7 +241,7 @@ function wholeOf(
 }
 
 /** The part of a record of a change of keys that matters here. */
-interface KeyChangeRecord {
+export interface KeyChangeRecord {
   readonly from: string;
   readonly to: string;
   readonly state: string;
@@ -296,73 +291,9 @@ function isBeingRewritten({ version, oldest, columns }: RecordStamp): boolean {
   return oldest < version || new Set(properties).size < properties.length;
 }
 
-function isWhole({ kind, whole }: BackupEntry, table: string): boolean {
+/** Whether the backup has all cells of the table. */
+export function isWhole({ kind, whole }: BackupEntry, table: string): boolean {
   return kind === 'full' || whole?.includes(table) === true;
-}
-
-export interface RestoreOptions {
-  /** The name of the backup whose state is restored; default: the last one. */
-  readonly to?: string;
-  /** Default: every table of the backup; into an embedded store all but the log of change feeds, `rowan_changes`. */
-  readonly tables?: readonly string[];
-  /** How the import jobs run. */
-  readonly run?: JobRunOptions;
-}
-
-/**
- * Restores the tables of a backup into an engine: each from the last backup up to it that has the table in full, then from the incremental ones since. Missing tables
- * are created; tables with rows are refused.
- * @throws InvalidArgumentError when the folder has no such backup, or a table has rows.
- */
-export async function restoreTables(
-  engine: Engine,
-  folder: string,
-  options: RestoreOptions = {},
-): Promise<BackupOutcome> {
-  const plan = await planRestore(folder, options);
-  const { chain } = plan;
-  const backup = chain.at(-1)!;
-  const elsewhere = engine.commits === undefined || options.tables !== undefined ? [] : TABLES_OF_COMMITS;
-  const tables = plan.tables
-    .filter((table) => !elsewhere.includes(table))
-    .sort((a, b) => Number(isReadFor(b)) - Number(isReadFor(a)));
-  const chainOf = (table: string): readonly BackupEntry[] =>
-    chain.slice(chain.findLastIndex((entry) => isWhole(entry, table)));
-  for (const table of tables) {
-    if (await isInProgress(engine, chainOf(table), table)) continue;
-    await requireEmpty(engine, table);
-    await requireKnown(engine, table, join(folder, chainOf(table)[0]!.name, folderOf(table)), tables);
-  }
-  let rows = 0;
-  let cells = 0;
-  for (const table of tables) {
-    for (const { name } of chainOf(table)) {
-      const { counters } = await importTable(engine, join(folder, name, folderOf(table)), {
-        table,
-        create: true,
-        name: restoreJob(backup, name, table),
-        run: { ...options.run },
-      });
-      rows += counters['rows'] ?? 0;
-      cells += counters['cells'] ?? 0;
-    }
-  }
-  if (elsewhere.length > 0 && tables.includes(controlTableDescriptor().name)) await forgetPositions(engine);
-  return { backup, rows, cells };
-}
-
-/** Whether rows of other tables cannot be read without its rows: it is restored before them. */
-function isReadFor(table: string): boolean {
-  return table === dictionaryTableDescriptor().name || table === schemaTableDescriptor().name;
-}
-
-/** Removes positions of change feeds from the records of changes of keys: they name commits of the other store. */
-async function forgetPositions(engine: Engine): Promise<void> {
-  const control = new ControlTable(engine.table(controlTableDescriptor().name));
-  for (const before of await control.rekeys<KeyChangeRecord>()) {
-    const { feedsFrom: _, feedsUntil: __, ...value } = before.value;
-    await control.change(rekeyRow(value.from, value.to), before, value);
-  }
 }
 
 /** The complete backups of a folder, oldest first. @throws InvalidArgumentError when there is none. */
@@ -375,111 +306,8 @@ export async function listBackups(folder: string): Promise<readonly BackupEntry[
   );
 }
 
-/**
- * The backups that a restore reads, oldest first, and its tables.
- * @throws InvalidArgumentError when the folder has no such backup, or the backup no such table.
- */
-export async function planRestore(
-  folder: string,
-  { to, tables }: RestoreOptions,
-): Promise<{ readonly chain: readonly BackupEntry[]; readonly tables: readonly string[] }> {
-  const chain = await chainTo(folder, to);
-  const backup = chain.at(-1)!;
-  const wanted = tables?.map(canonicalTableName) ?? backup.tables;
-  const absent = wanted.find((table) => !backup.tables.includes(table));
-  if (absent === undefined) return { chain, tables: wanted };
-  throw new InvalidArgumentError(
-    `The backup ${backup.name} has no table "${absent}". It has: ${backup.tables.join(', ')}.`,
-  );
-}
-
-/** The last full backup before the requested one, and all backups after it. */
-async function chainTo(folder: string, wanted: string | undefined): Promise<readonly BackupEntry[]> {
-  const backups = await listBackups(folder);
-  const last = wanted === undefined ? backups.length - 1 : backups.findIndex(({ name }) => name === wanted);
-  if (last < 0) {
-    throw new InvalidArgumentError(
-      `${folder} has no complete backup ${wanted ?? ''}. It has: ${backups.map(({ name }) => name).join(', ') || 'none'}.`,
-    );
-  }
-  const upTo = backups.slice(0, last + 1);
-  return upTo.slice(upTo.findLastIndex(({ kind }) => kind === 'full'));
-}
-
-/**
- * The name of the job that imports one part of a restore. The distinguishing part comes first, since long names are
- * cut.
- */
-function restoreJob(backup: BackupEntry, part: string, table: string): string {
-  return toolJobName('restore', backup.name, part, table);
-}
-
-/** Whether a restore of these backups to this table was started and not finished. */
-async function isInProgress(engine: Engine, chain: readonly BackupEntry[], table: string): Promise<boolean> {
-  const jobs = jobTableDescriptor().name;
-  if (!(await engine.admin.tableExists(jobs))) return false;
-  const backup = chain.at(-1)!;
-  const headers = chain.map(({ name }) =>
-    new JobStore(engine.table(jobs), restoreJob(backup, name, table)).header(),
-  );
-  const states = (await Promise.all(headers)).map((header) => header?.value.state);
-  return states.some((state) => state !== undefined) && states.some((state) => state !== 'done');
-}
-
-/** Refuses a table with rows, which would be mixed with the backup. */
-async function requireEmpty(engine: Engine, table: string): Promise<void> {
-  if (!(await engine.admin.tableExists(table))) return;
-  const scanner = engine.table(table).scan(new Scan().setLimit(1).setRaw(true));
-  try {
-    if ((await scanner.next()) === undefined) return;
-  } finally {
-    await scanner.close();
-  }
-  throw new InvalidArgumentError(
-    `Table "${table}" has rows, but a backup can only be restored into empty tables. Drop or truncate it first.`,
-  );
-}
-
-/** The ends of names of tables that have what is made of the rows of another. */
-const BESIDE = ['_idx', '_sum'];
-
-/**
- * Refuses tables that a program has made whose indexes and summaries the backup lacks, or has not built: they would be in use, without the restored
- * rows.
- */
-async function requireKnown(
-  { admin }: Engine,
-  table: string,
-  exported: string,
-  restored: readonly string[],
-): Promise<void> {
-  const beside = BESIDE.map((end) => `${table}${end}`).filter((name) => !restored.includes(name));
-  for (const name of beside) {
-    if (await admin.tableExists(name)) throw lacksRows(name);
-  }
-  if (!(await admin.tableExists(table))) return;
-  const { metadata } = await admin.getDescriptor(table);
-  const before = (await readExportManifest(exported)).table as {
-    readonly metadata?: Readonly<Record<string, string>>;
-  };
-  for (const [name, text] of Object.entries(metadata))
-    if (isActive(text) && !isActive(before.metadata?.[name])) throw lacksRows(table);
-}
-
-/** Whether metadata tell of something that is complete, such as an index. */
-function isActive(text: string | undefined): boolean {
-  return text !== undefined && /"state":"active"/.test(text);
-}
-
-function lacksRows(table: string): InvalidArgumentError {
-  return new InvalidArgumentError(
-    `Table "${table}" is in use for what the backup does not have: queries by it would lack the restored rows. Drop the table first; ` +
-      'the next opening makes it anew.',
-  );
-}
-
 /** The folder name for a table. */
-function folderOf(table: string): string {
+export function folderOf(table: string): string {
   return encodeURIComponent(table);
 }
 

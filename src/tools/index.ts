@@ -5,9 +5,6 @@ export {
   type BackupOutcome,
   backupTables,
   listBackups,
-  planRestore,
-  type RestoreOptions,
-  restoreTables,
 } from './backup.js';
 export {
   type BulkFormat,
@@ -29,6 +26,7 @@ export { type ExportOptions, exportTable } from './export.js';
 export { type HashTableOptions, hashTable } from './hash.js';
 export { type ImportOptions, importTable } from './import.js';
 export { type ImportTsvOptions, importTsv, type TsvOptions } from './import-tsv.js';
+export { planRestore, type RestoreOptions, restoreTables } from './restore.js';
 export { type RepairOptions, type SyncOptions, syncTables } from './sync.js';
 export {
   entityMaker,

@@ -5,7 +5,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type EmbeddedEngine, openEmbedded } from '../../src/store/engine.js';
 import type { EmbeddedOptions } from '../../src/store/options.js';
-import { backupTables, restoreTables } from '../../src/tools/backup.js';
+import { backupTables } from '../../src/tools/backup.js';
+import { restoreTables } from '../../src/tools/restore.js';
 
 /** Makes a store of a full backup of all tables of one moment, as `rowan backup` and `rowan restore` do. */
 export async function restoredTables(

@@ -11,7 +11,8 @@ import { part, salt } from '../../src/key/index.js';
 import { restoreStore } from '../../src/store/backup.js';
 import { type EmbeddedEngine, openEmbedded } from '../../src/store/engine.js';
 import { settableClock } from '../../src/testing/open-memory.js';
-import { backupTables, restoreTables } from '../../src/tools/backup.js';
+import { backupTables } from '../../src/tools/backup.js';
+import { restoreTables } from '../../src/tools/restore.js';
 
 const thing = (name: string, table: string, salts: number) =>
   defineEntity({

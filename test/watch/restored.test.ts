@@ -11,7 +11,8 @@ import { part, salt, substitute } from '../../src/key/index.js';
 import { openEmbedded } from '../../src/store/engine.js';
 import { MemoryFileSystem } from '../../src/testing/fs/memory-fs.js';
 import { openMemory } from '../../src/testing/index.js';
-import { backupTables, restoreTables } from '../../src/tools/backup.js';
+import { backupTables } from '../../src/tools/backup.js';
+import { restoreTables } from '../../src/tools/restore.js';
 
 const Told = defineEntity({
   name: 'Told',

@@ -16,7 +16,8 @@ import {
   Scan,
   tableDescriptor,
 } from '../../../src/table/index.js';
-import { backupTables, restoreTables } from '../../../src/tools/backup.js';
+import { backupTables } from '../../../src/tools/backup.js';
+import { restoreTables } from '../../../src/tools/restore.js';
 import { scaled } from '../../proof/scale.js';
 import { memoryStore, type TestStore } from '../../store/engine/support.js';
 
