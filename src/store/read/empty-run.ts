@@ -45,18 +45,21 @@ export class EmptyRun {
 
   /** How many rows without results the scan should read before it calls {@link pass}. */
   allowance(sources: readonly VersionSource[]): number {
-    if (this.rows === 0 || sources.some(({ emptyRanges }) => emptyRanges!.any)) return 1;
-    return Math.max(1, this.probeAt - this.rows);
+    const { rows } = this;
+    if (rows === 0) return 1;
+    const left = Math.max(1, this.probeAt - rows);
+    // The longer no range has begun, the more rows may be read before the next look.
+    return sources.some(({ emptyRanges }) => emptyRanges!.any) ? Math.min(rows, left) : left;
   }
 
   /**
    * The scan has read `rows` more rows without results, the last of them `row`.
-   * @param scanEnd where its rows in the region end: forward exclusive, in reverse inclusive. Empty: at the end of the table.
+   * @param scanEnd returns where its rows in the region end: forward exclusive, in reverse inclusive. Empty: at the end of the table.
    * @returns where it may continue: forward at the end of a range, in reverse before its start. Undefined: after the row.
    */
   pass(
     sources: readonly VersionSource[],
-    scanEnd: Uint8Array,
+    scanEnd: () => Uint8Array,
     row: Uint8Array,
     rows: number,
   ): Uint8Array | undefined {
@@ -65,7 +68,7 @@ export class EmptyRun {
     const known = this.jump(sources, row);
     if (known !== undefined || this.rows < this.probeAt || !this.committed) return known;
     const { rows: read } = this;
-    const found = this.probe(sources, scanEnd, row) ? this.jump(sources, row) : undefined;
+    const found = this.probe(sources, scanEnd(), row) ? this.jump(sources, row) : undefined;
     // What failed is tried again only after many more rows.
     this.probeAt = found === undefined ? read * 8 : this.runRows;
     return found;

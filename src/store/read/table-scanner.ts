@@ -258,12 +258,11 @@ export class TableScanner implements SyncResultScanner {
   private passEmptyRows(row: Uint8Array, rows: number): boolean {
     const { hold, scan } = this;
     const { region, sources } = hold.held[hold.position]!;
-    const part = within(scan, region, this.remaining);
-    const { low, high, includeHigh } = boundsOf(part);
-    const end = scan.reversed ? low : high.length > 0 && includeHigh ? keyAfter(high) : high;
+    const end = (): Uint8Array => endOf(within(scan, region, this.remaining));
     const next = this.emptyRun.pass(sources, end, row, rows);
     if (next === undefined) return true;
-    if (scan.reversed ? compareBytes(next, end) <= 0 : isAtEnd(next, end)) return false;
+    const part = within(scan, region, this.remaining);
+    if (scan.reversed ? compareBytes(next, endOf(part)) <= 0 : isAtEnd(next, endOf(part))) return false;
     hold.current!.close();
     this.open((part === scan ? part.copy() : part).withStartRow(next, !scan.reversed));
     return true;
@@ -336,6 +335,13 @@ function sourcesOf(region: Region, scan: Scan, view: ScanView | undefined): Vers
 
 export function held({ descriptor, version, known }: FamilyStore): VersionSource {
   return new VersionSource(descriptor, version.retain(), known);
+}
+
+/** Where the rows of a scan end: forward exclusive, in reverse inclusive. Empty: at the end of the table. */
+function endOf(scan: Scan): Uint8Array {
+  const { low, high, includeHigh } = boundsOf(scan);
+  if (scan.reversed) return low;
+  return high.length > 0 && includeHigh ? keyAfter(high) : high;
 }
 
 /** Whether a row that begins at `key` is not before `end`. Both are ends of ranges: an empty one is that of the table. */
