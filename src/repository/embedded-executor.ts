@@ -196,9 +196,12 @@ export class EmbeddedExecutor implements ChangeExecutor {
     const outlived = remains?.in(RowImage.of(row, step.read(remains.reads))) ?? resolved.outlived;
     const { operation } = change;
     const table = this.table.name;
-    // A separate change: what follows a delete gets a later timestamp, even within the millisecond.
-    if (outlived !== undefined && outlived.length > 0)
-      step.apply({ table, change: deleteOutlived(row, outlived, isDated === true ? undefined : step.time) });
+    // A separate change: what follows a delete gets a later timestamp, even within the millisecond. It is attempted by itself, so that the
+    // mutations do not count as what belongs to a removal, which a full store takes.
+    if (outlived !== undefined && outlived.length > 0) {
+      const removal = deleteOutlived(row, outlived, isDated === true ? undefined : step.time);
+      step.attempt(() => step.apply({ table, change: removal }));
+    }
     if (remains !== undefined && isMaintained) before = RowImage.of(row, step.read(new Get(row)));
     if (!isMaintained) return step.apply({ table, change: asAction(row, mutations) });
     const { shadows } = this;

@@ -234,3 +234,24 @@ test('records of work that frees space are written in a full store, up to the li
   await expect(jobs.put(new Put('x').addColumn('j', 'q', 'v'))).rejects.toMatchObject({ code: SPACE });
   await db.close();
 });
+
+test('an entity is not added over what an expired one has left', async () => {
+  const Code = defineEntity({
+    name: 'Code',
+    table: defineTable({ name: 'codes', families: { d: {} } }),
+    key: [part('id')],
+    columns: (c) => ({ text: c.column('d:t', text).optional(), life: c.ttl() }),
+  });
+  const settings = { path: '/codes', fileSystem: disk, background: 'inline' } as const;
+  const before = await open({ ...settings, entities: [Code] });
+  // A flush may bring back such a cell after the entity has expired (R44).
+  await before.engine.table('codes').put(new Put('a').addColumn('d', 't', 'x'));
+  await before.close();
+  const db = await open({ ...settings, entities: [Code], maxDiskSize: 1 });
+  const codes = db.repository(Code);
+  await expect(codes.insert({ id: 'a', text: 'y' })).rejects.toMatchObject({ code: SPACE });
+  const inTransaction = db.transaction((tx) => tx.repository(Code).insert({ id: 'a', text: 'y' }));
+  await expect(inTransaction).rejects.toMatchObject({ code: SPACE });
+  expect(await codes.get({ id: 'a' })).toBeNull();
+  await db.close();
+});
