@@ -3,25 +3,21 @@
  * they derive from the rows agrees.
  */
 
-import { describe, expect, it } from 'vitest';
 import { connectBigtable } from '../../src/database/bigtable.js';
 import type { Database } from '../../src/database.js';
-import { RowanError, SchemaError } from '../../src/errors.js';
 import type { KeyedClass } from '../../src/schema/entity-types.js';
 import { declare, KEPT_VERSIONS, NOT_ON_SERVERS } from '../crossing/declare.js';
 import { Derived } from '../crossing/derived.js';
-import { Model, type Row } from '../crossing/model.js';
+import { Model } from '../crossing/model.js';
 import { drawOperation, expectOutcome, perform, repositoriesOf } from '../crossing/program.js';
 import { compareVersions, shown } from '../crossing/shown.js';
-import { mayGoOn, scaled } from '../proof/scale.js';
+import { describePrograms, expectAgreement, refused, rowsOf } from '../crossing/two-clients.js';
+import { scaled } from '../proof/scale.js';
 import { Random } from '../query/model/random.js';
 import { freshInstance } from './connect.js';
 
 const PROGRAMS = scaled(10, 50, 4000);
-const FIRST = Number(process.env['ROWAN_SEED'] ?? 1);
 const STEPS = 12;
-
-const rowText = ({ key, values }: Row): string => shown({ ...values, ...key });
 
 /** An index or summary of another version is another one. */
 async function built(db: Database, main: KeyedClass): Promise<void> {
@@ -83,45 +79,20 @@ async function runProgram(seed: number): Promise<boolean> {
       const found = await perform(operation, declared, repositoriesOf(within ? one : other, declared));
       expectOutcome(found, model.run(operation));
     }
-    const rows = model.all().map(rowText).sort();
+    const rows = rowsOf(model);
     await other.close();
     for (const db of [one, await connected('verify')]) {
-      const all = await repositoriesOf(db, declared)
-        .main.find({} as never, { fullScan: true })
-        .all();
-      expect(all.map((each) => shown(each as object)).sort()).toEqual(rows);
-      await derived.verify(db, declared.main);
-      await derived.check(db, declared.main, model.all(), model.all(true));
+      await expectAgreement(db, declared, derived, model, rows);
     }
   } catch (error) {
-    if (error instanceof SchemaError && log.length === 0) return false;
-    if (error instanceof RowanError && error.code === 'ERR_UNSUPPORTED' && log.length === 0) return false;
-    throw new Error(
-      `Seed ${seed}: ${[...features].join(' ')}\n${log.join('\n')}\n${(error as Error).message}`,
-      { cause: error },
-    );
+    return refused(error, seed, features, log);
   } finally {
     for (const db of open) await db.close();
   }
   return true;
 }
 
-/** Programs of one test: few enough for its time limit on a slow machine. */
-const TOGETHER = 20;
-const parts = Array.from({ length: Math.ceil(PROGRAMS / TOGETHER) }, (_, part) => {
-  const first = FIRST + part * TOGETHER;
-  return [first, Math.min(first + TOGETHER, FIRST + PROGRAMS) - 1] as const;
-});
-
-describe('a table of Bigtable, written by two programs', () => {
-  let ran = 0;
-
-  it.each(parts)('programs %i to %i', async (first, last) => {
-    if (first > FIRST && !mayGoOn()) return;
-    for (let seed = first; seed <= last; seed++) if (await runProgram(seed)) ran++;
-  });
-
-  it('of which most are not refused', () => {
-    expect(ran).toBeGreaterThan(PROGRAMS / 2);
-  });
+describePrograms('a table of Bigtable, written by two programs', PROGRAMS, runProgram, {
+  what: 'of which most are not refused',
+  programs: PROGRAMS / 2,
 });

@@ -3,27 +3,23 @@
  * them agrees.
  */
 
-import { describe, expect, it } from 'vitest';
 import { connect, type Database, open } from '../../src/database.js';
-import { RowanError, SchemaError } from '../../src/errors.js';
 import type { KeyedClass } from '../../src/schema/entity-types.js';
 import { type StoreServer, serve } from '../../src/server/server.js';
 import { MemoryFileSystem } from '../../src/testing/fs/memory-fs.js';
-import { mayGoOn, scaled } from '../proof/scale.js';
+import { scaled } from '../proof/scale.js';
 import { Random } from '../query/model/random.js';
 import { declare, KEPT_VERSIONS, NOT_ON_SERVERS } from './declare.js';
 import { Derived } from './derived.js';
-import { Model, type Row } from './model.js';
+import { Model } from './model.js';
 import { drawOperation, expectOutcome, perform, repositoriesOf } from './program.js';
 import { compareVersions, shown } from './shown.js';
+import { describePrograms, expectAgreement, refused, rowsOf } from './two-clients.js';
 
 const PROGRAMS = scaled(4, 50, 4000);
-const FIRST = Number(process.env['ROWAN_SEED'] ?? 1);
 const STEPS = 12;
 /** The least time between two operations by the store's clock, ms. */
 const STEP_MS = 10;
-
-const rowText = ({ key, values }: Row): string => shown({ ...values, ...key });
 
 /** The first write over a connection gives up the counts that have no contributions. */
 async function built(db: Database, main: KeyedClass): Promise<void> {
@@ -73,7 +69,7 @@ async function runProgram(seed: number): Promise<boolean> {
       expectOutcome(found, model.run(operation));
     }
     await built(random.pick([inside, outside]), main);
-    const rows = model.all().map(rowText).sort();
+    const rows = rowsOf(model);
     // What follows after the answers of a connection has ended when it is closed.
     await outside.close();
     outside = undefined;
@@ -81,20 +77,10 @@ async function runProgram(seed: number): Promise<boolean> {
     for (const reach of [() => inside!, connected]) {
       const db = await reach();
       if (db !== inside) outside = db;
-      const all = await repositoriesOf(db, declared)
-        .main.find({} as never, { fullScan: true })
-        .all();
-      expect(all.map((one) => shown(one as object)).sort()).toEqual(rows);
-      await derived.verify(db, main);
-      await derived.check(db, main, model.all(), model.all(true));
+      await expectAgreement(db, declared, derived, model, rows);
     }
   } catch (error) {
-    if (error instanceof SchemaError && log.length === 0) return false;
-    if (error instanceof RowanError && error.code === 'ERR_UNSUPPORTED' && log.length === 0) return false;
-    throw new Error(
-      `Seed ${seed}: ${[...features].join(' ')}\n${log.join('\n')}\n${(error as Error).message}`,
-      { cause: error },
-    );
+    return refused(error, seed, features, log);
   } finally {
     await outside?.close();
     await server?.close();
@@ -103,22 +89,9 @@ async function runProgram(seed: number): Promise<boolean> {
   return true;
 }
 
-/** Programs of one test: few enough for its time limit on a slow machine. */
-const TOGETHER = 20;
-const parts = Array.from({ length: Math.ceil(PROGRAMS / TOGETHER) }, (_, part) => {
-  const first = FIRST + part * TOGETHER;
-  return [first, Math.min(first + TOGETHER, FIRST + PROGRAMS) - 1] as const;
-});
-
-describe('a served store, written by the process that serves it and by a connection', () => {
-  let ran = 0;
-
-  it.each(parts)('programs %i to %i', async (first, last) => {
-    if (first > FIRST && !mayGoOn()) return;
-    for (let seed = first; seed <= last; seed++) if (await runProgram(seed)) ran++;
-  });
-
-  it('of which some have summaries', () => {
-    expect(ran).toBeGreaterThan(0);
-  });
-});
+describePrograms(
+  'a served store, written by the process that serves it and by a connection',
+  PROGRAMS,
+  runProgram,
+  { what: 'of which some have summaries', programs: 0 },
+);
