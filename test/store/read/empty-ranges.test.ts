@@ -307,8 +307,8 @@ describe('scans of deleted and expired rows', () => {
     async (reversed) => {
       const { engine, table } = await deletedRows();
       await table.putAll([put('+', 'x'), put('z', 'x')]);
-      await table.putAll(Array.from({ length: 5000 }, (_, n) => put(`5${rowOf(n)}`, 'x')));
-      await table.batch(Array.from({ length: 5000 }, (_, n) => new Delete(`5${rowOf(n)}`)));
+      await table.putAll(Array.from({ length: 9000 }, (_, n) => put(`5${rowOf(n)}`, 'x')));
+      await table.batch(Array.from({ length: 9000 }, (_, n) => new Delete(`5${rowOf(n)}`)));
       const skipped = (): number => {
         const scanner = table.scanSync(new Scan().setReversed(reversed)) as TableScanner;
         scanner.maxSkipped = 1_000_000;
@@ -322,6 +322,17 @@ describe('scans of deleted and expired rows', () => {
       await engine.close();
     },
   );
+
+  test.each([false, true])('see a put to one of two families, reversed: %s', async (reversed) => {
+    const { engine } = await memoryStore();
+    const table = (await createTable(engine, { f: {}, g: {} })) as SyncTable;
+    await table.putAll(names(100).map((name) => put(name, 'x').addColumn('g', 'q', 'x')));
+    await table.batch(names(100).map((name) => new Delete(name)));
+    expect(rowsOf(table)).toEqual([]);
+    await table.put(put('050', 'x', 'g'));
+    expect(rowsOf(table, new Scan().setReversed(reversed))).toEqual(['050']);
+    await engine.close();
+  });
 
   test('a queue skips a few rows for each task, however many were taken', async () => {
     const { engine, table } = await deletedRows();
