@@ -440,6 +440,28 @@ test.each(['before the index was declared', 'before it was built'])(
   },
 );
 
+test('a backup from before a summary was declared is refused where a program has made its table', async () => {
+  const declared = (isSummed: boolean) =>
+    defineEntity({
+      name: 'Thing',
+      table: defineTable({ name: 'things', families: { d: {} } }),
+      key: [part('id')],
+      columns: (c: ColumnBuilder<string>) => ({ a: c.column('d:a', text) }),
+      ...(isSummed && { summaries: { perA: { by: ['a'], figures: { things: 'count' } } } }),
+    } as never) as unknown as KeyedClass;
+  const [Plain, Summed] = [declared(false), declared(true)];
+  const settings = { fileSystem: new MemoryFileSystem(), background: 'inline' } as const;
+  const source = await open({ path: '/first', entities: [Plain], ...settings });
+  await source.repository(Plain).put({ id: 'x', a: 'y' } as never);
+  await backupTables(source.engine, stage.folder);
+  await source.close();
+  await using fresh = await open({ path: '/fresh', entities: [Summed], ...settings });
+  await expect(restoreTables(fresh.engine, stage.folder)).rejects.toThrow(
+    'Table "things_sum" is in use for what the backup does not have',
+  );
+  expect(await fresh.repository(Summed).get({ id: 'x' } as never)).toBeNull();
+});
+
 test('nothing is added to nothing, and a list that is none is refused', async () => {
   await expect(backupTables(stage.engine, stage.folder, { incremental: true })).rejects.toThrow(
     'Make a full one first',
