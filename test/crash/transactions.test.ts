@@ -37,7 +37,7 @@ class Account {
   @Column('d:p', text) before!: string;
 }
 
-const HISTORIES = scaled(2, 15, 500);
+const HISTORIES = scaled(5, 15, 500);
 const WORKERS = 6;
 const ROUNDS = 6;
 const OWNERS = 9;
