@@ -138,6 +138,9 @@ interface ClosingParts {
   readonly lock: DirectoryLock;
 }
 
+/** Flushes at a time when a store is closed: their files are synced at once, and recorded in the MANIFEST together. */
+const CLOSING_FLUSHES = 16;
+
 /** Closes a store: ends background work, makes every write durable, flushes (`flushOnClose`), and unlocks the folder. */
 class StoreClosing {
   private done: Promise<void> | undefined;
@@ -156,11 +159,15 @@ class StoreClosing {
     const bounds = environment.settings.flushOnClose;
     if (bounds === undefined || journal.poisoned || memory.memstoreBytes() < bounds.minBytes) return;
     const end = performance.now() + bounds.maxMilliseconds;
-    for (const place of memory.bySize()) {
-      if (performance.now() >= end) return;
-      // A failure is reported as for every automatic flush; the log still has the writes.
-      await maintenance.flushQuietly(place);
-    }
+    const places = memory.bySize().values();
+    const flushInTurn = async (): Promise<void> => {
+      for (const place of places) {
+        if (performance.now() >= end) return;
+        // A failure is reported as for every automatic flush; the log still has the writes.
+        await maintenance.flushQuietly(place);
+      }
+    };
+    await Promise.all(Array.from({ length: CLOSING_FLUSHES }, flushInTurn));
   }
 
   private async closeOnce(): Promise<void> {

@@ -120,6 +120,7 @@ export class ToyStore {
     const number = this.manifest.newFileNumber();
     const size = writeFile(this.files, number, seqs);
     const maxSeq = seqs.at(-1)!;
+    await this.files.syncDirectoryAsync(DIRECTORY);
     await this.manifest.logAsync([
       {
         type: 'fileAdd',

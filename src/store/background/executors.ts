@@ -7,34 +7,50 @@ import { JobRun } from './job-run.js';
 /** Cells merged in one turn of the event loop: about a millisecond of work. */
 const CELLS_PER_TURN = 2000;
 
-/** Runs jobs in the calling thread, one step in each turn of the event loop. */
+/** Runs jobs in the calling thread, one step in each turn of the event loop. While a job's file is synced, the next one runs. */
 export class InlineExecutor implements JobExecutor {
+  /** The job that runs. */
   private tail: Promise<unknown> = Promise.resolve();
+  /** The jobs whose results are not there yet. */
+  private readonly unfinished = new Set<Promise<JobResult>>();
   private closed = false;
 
   constructor(private readonly fileSystem: FileSystem) {}
 
   run(job: Job): Promise<JobResult> {
     if (this.closed) return Promise.reject(new ClosedError('The store is closed.'));
-    const result = this.tail.then(() => this.runInTurns(job));
-    this.tail = result.catch(() => {});
+    const run = this.tail.then(() => this.runInTurns(job));
+    this.tail = run.catch(() => {});
+    const result = run.then(finished);
+    this.unfinished.add(result);
+    const ended = (): boolean => this.unfinished.delete(result);
+    void result.then(ended, ended);
     return result;
   }
 
   async close(): Promise<void> {
     this.closed = true;
-    await this.tail;
+    await Promise.allSettled(this.unfinished);
   }
 
-  private async runInTurns(job: Job): Promise<JobResult> {
+  private async runInTurns(job: Job): Promise<JobRun> {
     const run = await JobRun.begin(job, this.fileSystem);
     try {
       while (run.step(CELLS_PER_TURN)) await new Promise((resolve) => setImmediate(resolve));
-      return run.finish();
+      return run;
     } catch (error) {
       run.abandon();
       throw error;
     }
+  }
+}
+
+async function finished(run: JobRun): Promise<JobResult> {
+  try {
+    return await run.finish();
+  } catch (error) {
+    run.abandon();
+    throw error;
   }
 }
 

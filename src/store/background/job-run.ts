@@ -125,15 +125,15 @@ export class JobRun {
     return this.scanner.step(cells);
   }
 
-  /** Completes the file and syncs it. */
-  finish(): JobResult {
+  /** Completes the file, and syncs it off the thread. */
+  async finish(): Promise<JobResult> {
     this.release();
     const { drops } = this.scanner;
     if (this.writer.cells === 0) {
       this.abandon();
       return { written: undefined, drops };
     }
-    return { written: this.writer.finish(), drops };
+    return { written: await this.writer.finishAsync(), drops };
   }
 
   /** Closes everything. The caller removes the output file. */

@@ -39,7 +39,7 @@ async function run(job: Job): Promise<JobResult> {
   const work = await JobRun.begin(job, fileSystem);
   try {
     while (work.step(Number.MAX_SAFE_INTEGER));
-    return work.finish();
+    return await work.finish();
   } catch (error) {
     work.abandon();
     throw error;

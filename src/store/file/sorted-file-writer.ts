@@ -259,6 +259,22 @@ export class SortedFileWriter {
    * see `cells` and `abandon`.
    */
   finish(): WrittenFile {
+    const written = this.complete();
+    this.handle.sync();
+    this.handle.close();
+    return written;
+  }
+
+  /** As {@link finish}, with the sync off the thread. */
+  async finishAsync(): Promise<WrittenFile> {
+    const written = this.complete();
+    await this.handle.syncAsync();
+    this.handle.close();
+    return written;
+  }
+
+  /** Writes the rest. */
+  private complete(): WrittenFile {
     const { output, encoder, root, leaf, collector } = this;
     if (collector.cells === 0)
       throw new InvalidArgumentError(
@@ -278,8 +294,6 @@ export class SortedFileWriter {
     output.bytes(footerBytes);
     output.flush();
     this.handle.complete?.();
-    this.handle.sync();
-    this.handle.close();
     return { meta, size: output.offset, footerCrc: footerCrc(footerBytes) };
   }
 

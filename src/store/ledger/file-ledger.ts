@@ -4,7 +4,7 @@ import type { StoreEnvironment } from '../environment.js';
 import type { WrittenFile } from '../file/footer.js';
 import { SortedFileReader } from '../file/sorted-file-reader.js';
 import { StoreFile } from '../file/store-file.js';
-import { joinPath, sortedFileName } from '../fs/index.js';
+import { joinPath, SharedSync, sortedFileName } from '../fs/index.js';
 import { type Edit, namesFile } from '../manifest/index.js';
 import type { Journal } from './journal.js';
 
@@ -38,6 +38,11 @@ export class FileLedger {
   private readonly drafts = new Set<number>();
   private readonly open = new Map<number, StoreFile>();
   private journal: Journal | undefined;
+  /** The sync of the folder. */
+  private readonly names = new SharedSync(() => {
+    const { fileSystem, directory } = this.environment;
+    return fileSystem.syncDirectoryAsync(directory);
+  });
 
   constructor(
     private readonly environment: StoreEnvironment,
@@ -113,7 +118,7 @@ export class FileLedger {
     const { manifest, archive } = this.started;
     this.started.checkWritable();
     await archive?.before(edits);
-    await this.started.sync();
+    await Promise.all([this.started.sync(), files.length > 0 ? this.names.run() : undefined]);
     const sound = manifest.poisoned === undefined;
     for (const { fileNo } of files) this.drafts.delete(fileNo);
     try {

@@ -89,7 +89,7 @@ export class Journal {
     }
   }
 
-  /** Like `Manifest.logAsync`, for callers that have synced the writes before. */
+  /** Like `Manifest.logAsync`, for callers that have synced the writes before, and the names of new files. */
   async logAsync(edits: readonly Edit[]): Promise<void> {
     await this.manifest.logAsync([...edits, this.clockEdit()]);
   }

@@ -1,6 +1,6 @@
 import { EMPTY_BYTES } from '../../bytes/index.js';
 import { ClosedError, type RowanError } from '../../errors.js';
-import { type FileSystem, joinPath, manifestFileName } from '../fs/index.js';
+import { type FileSystem, joinPath, manifestFileName, SharedSync } from '../fs/index.js';
 import { type ChunkWriter, createLog, discardLog, MANIFEST_KIND } from '../logfile/index.js';
 import { prepareCurrent, switchCurrent } from './current.js';
 import { makeDirectory, removeObsoleteFiles } from './directory.js';
@@ -21,7 +21,8 @@ const ROLL_SIZE = 4 * 1024 * 1024;
  *
  * 1. A state is not visible before the edits that lead to it are on the disk. The edits of one call are recorded together or not
  *    at all.
- * 2. The folder is synced before an edit that adds a file, so a named file always exists.
+ * 2. The folder is synced before an edit that adds a file, so a named file always exists: by `log`, and by the callers of
+ *    `logAsync`.
  * 3. A call that fails with `ERR_IO` has changed nothing and may be repeated. After `ERR_READONLY` it is unknown what is on the
  *    disk: the MANIFEST accepts no more edits, and the next opener finds the state before or after the failed call.
  */
@@ -40,6 +41,7 @@ export class Manifest {
   private nextId = 0;
   private edits = 0;
   private durableEdits = 0;
+  private readonly written = new SharedSync(() => this.writer!.syncAsync());
   private rollAt: number;
   /** The length that CURRENT records as synced. */
   private recordedLength: number;
@@ -164,6 +166,9 @@ export class Manifest {
   log(edits: readonly Edit[]): VersionState {
     const { writer } = this;
     if (writer === undefined) return this.beginWith(edits);
+    this.checkOpen();
+    // Log segments are created with their names synced.
+    if (edits.some((edit) => edit.type === 'fileAdd')) this.files.syncDirectory(this.directory);
     const count = this.write(writer, edits);
     writer.sync();
     this.publish(this.pending, count);
@@ -171,14 +176,17 @@ export class Manifest {
     return this.durable;
   }
 
-  /** Like `log`, without blocking the thread. Edits take effect in the order of the calls. */
+  /**
+   * Like `log`, without blocking the thread. Edits take effect in the order of the calls; those of calls at one time are synced together. The
+   * caller has synced the folder since the files that they add were created.
+   */
   async logAsync(edits: readonly Edit[]): Promise<VersionState> {
     const { writer } = this;
     if (writer === undefined) return this.beginWith(edits);
     const count = this.write(writer, edits);
     const { pending } = this;
     try {
-      await writer.syncAsync();
+      await this.written.run();
     } catch (error) {
       // The file may have been replaced meanwhile, but the failure concerns the disk.
       throw this.writer!.fail(error);
@@ -267,8 +275,6 @@ export class Manifest {
   private write(writer: ChunkWriter, edits: readonly Edit[]): number {
     this.checkOpen();
     const next = applyEdits(this.pending, edits);
-    // Log segments are created with their names synced.
-    if (edits.some((edit) => edit.type === 'fileAdd')) this.files.syncDirectory(this.directory);
     const record = encodeEdits(edits);
     writer.append(EMPTY_BYTES, record, 0, record.length);
     writer.flush();

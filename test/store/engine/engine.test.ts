@@ -236,7 +236,8 @@ describe('an embedded store', () => {
     for (let i = 0; i < 200; i++) await table.put(put(`r${i}`, 'v'.repeat(50)));
     expect(store.engine.stats().walSegments).toBeGreaterThan(3);
     await store.engine.admin.flush('t');
-    expect(store.engine.stats().walSegments).toBe(1);
+    // The active one, and the next where it is ready.
+    expect(store.engine.stats().walSegments).toBeLessThanOrEqual(2);
     await store.reopen();
     expect((await contents(store.engine.table('t'))).length).toBe(200);
     await store.engine.close();

@@ -105,6 +105,21 @@ describe('the MANIFEST', () => {
     expect([...(await first).namespaces]).toEqual(['a', 'b']);
   });
 
+  it('syncs the edits of calls at one time together', async () => {
+    let syncs = 0;
+    const files = new MemoryFileSystem({
+      onOperation: ({ call, path }) => {
+        if (call === 'sync' && path.includes('MANIFEST')) syncs++;
+      },
+      syncDelay: () => new Promise((resolve) => setImmediate(resolve)),
+    });
+    const manifest = Manifest.open(files, '/db');
+    syncs = 0;
+    await Promise.all(Array.from({ length: 40 }, (_, i) => manifest.logAsync([NAMESPACE(`n${i}`)])));
+    expect(syncs).toBe(2);
+    expect(reopened(files.crash(nothingKept())).namespaces.size).toBe(40);
+  });
+
   it('takes all edits of a call or none', () => {
     const files = new MemoryFileSystem();
     const manifest = Manifest.open(files, '/db');
