@@ -48,9 +48,12 @@ export async function readLiveTables(admin: Admin, tables: readonly TableSchema[
   return live;
 }
 
+/** Tables that are created at a time. */
+const CREATED_AT_ONCE = 16;
+
 /**
- * Creates the tables that are missing, with their splits and namespaces, and checks those that exist.
- * @throws SchemaError when a table lacks a declared family or was written with other keys or codecs.
+ * Checks the tables that exist, and creates those that are missing, with their splits and namespaces.
+ * @throws SchemaError when a table lacks a declared family or was written with other keys or codecs; then none was created.
  */
 export async function ensureTables(
   admin: Admin,
@@ -58,20 +61,23 @@ export async function ensureTables(
   known?: LiveTables,
 ): Promise<EnsuredTables> {
   const liveTables = known ?? (await readLiveTables(admin, tables));
+  for (const table of tables) {
+    const live = liveTables.get(table.descriptor.name);
+    if (live !== undefined) checkTable(table, live);
+  }
+  const missing = tables.filter(({ descriptor }) => !liveTables.has(descriptor.name));
+  const isCreated = await createdOf(admin, missing);
   const created: string[] = [];
   const stamped: string[] = [];
   const differences: TableDifference[] = [];
   for (const table of tables) {
     const { name } = table.descriptor;
-    let live = liveTables.get(name);
-    if (live === undefined) {
-      if (await ensureTable(admin, stampedDescriptor(table), table.splitKeys)) {
-        created.push(name);
-        continue;
-      }
-      // Another program has created it in the meantime.
-      live = await admin.getDescriptor(name);
+    if (isCreated.has(table)) {
+      created.push(name);
+      continue;
     }
+    // One that is still unknown was created by another program in the meantime.
+    const live = liveTables.get(name) ?? (await admin.getDescriptor(name));
     checkTable(table, live);
     differences.push(...tableDifferences(table, live));
     const changes = stampChanges(table, live);
@@ -80,6 +86,28 @@ export async function ensureTables(
     stamped.push(name);
   }
   return { created, stamped, differences };
+}
+
+/** Creates tables, and returns those that no other program has created meanwhile. Rejects with the first failure, when none is being created. */
+async function createdOf(admin: Admin, tables: readonly TableSchema[]): Promise<ReadonlySet<TableSchema>> {
+  for (const namespace of new Set(tables.map(({ descriptor }) => parseTableName(descriptor.name).namespace)))
+    await createNamespace(admin, namespace);
+  const created = new Set<TableSchema>();
+  const left = tables.values();
+  let failed = false;
+  const createInTurn = async (): Promise<void> => {
+    for (const table of left) {
+      if (failed) return;
+      const isNew = await ensureTable(admin, stampedDescriptor(table), table.splitKeys).catch((error) => {
+        failed = true;
+        throw error;
+      });
+      if (isNew) created.add(table);
+    }
+  };
+  const ends = await Promise.allSettled(Array.from({ length: CREATED_AT_ONCE }, createInTurn));
+  for (const end of ends) if (end.status === 'rejected') throw end.reason;
+  return created;
 }
 
 /**
@@ -114,8 +142,7 @@ function changesMeaning(difference: TableDifference): string {
   return `${describeDifference(difference)}, which decides which cells are kept. Alter the table, or correct the declaration.`;
 }
 
-async function createNamespace(admin: Admin, table: string): Promise<void> {
-  const { namespace } = parseTableName(table);
+async function createNamespace(admin: Admin, namespace: string): Promise<void> {
   if (namespace === DEFAULT_NAMESPACE) return;
   await trying(
     async () => (await admin.listNamespaces()).includes(namespace),
@@ -158,7 +185,7 @@ export async function ensureTable(
   return trying(
     async () => admin.tableExists(descriptor.name),
     async () => {
-      await createNamespace(admin, descriptor.name);
+      await createNamespace(admin, parseTableName(descriptor.name).namespace);
       await admin.createTable(descriptor, splitKeys);
     },
   );
