@@ -2,7 +2,7 @@
 
 import { rawDecimal } from '../../src/codec/index.js';
 import * as rowan from '../../src/index.js';
-import { raw } from '../../src/key/index.js';
+import { type KeyCodec, raw } from '../../src/key/index.js';
 
 enum Priority {
   Low = 0,
@@ -22,7 +22,7 @@ const longs = [-(2n ** 63n), -1n, 0n, 1n, 2n ** 53n + 1n, 2n ** 63n - 1n];
 const doubles = [Number.NEGATIVE_INFINITY, -1.5, -5e-324, 0, 0.1, 1.5, 1e308, Number.POSITIVE_INFINITY];
 const floats = [Number.NEGATIVE_INFINITY, -1.5, 0, 0.25, 2 ** 100, Number.POSITIVE_INFINITY];
 
-type Codec = Parameters<typeof rowan.desc>[0];
+type Codec = KeyCodec<unknown>;
 
 export interface Case {
   readonly codec: Codec;

@@ -28,8 +28,10 @@ it('elements carry the names of the queryable parts, in order', () => {
     recordType(),
     reverseTimestamp('placedAt'),
     desc(part('orderNo', uint32)),
+    desc('line'),
   );
-  expectTypeOf<ElementNames<typeof order>>().toEqualTypeOf<['customerId', 'placedAt', 'orderNo']>();
+  expectTypeOf<ElementNames<typeof order>>().toEqualTypeOf<['customerId', 'placedAt', 'orderNo', 'line']>();
+  expect(desc('line')).toEqual(desc(part('line')));
 });
 
 it('a digest counts at its place, unless the part stands elsewhere whole', () => {

@@ -1,6 +1,6 @@
 import { SchemaError } from '../../errors.js';
 import { describe, isInstance, isRecord } from '../../table/checks.js';
-import { descendingElement } from '../declare.js';
+import { descendingElement, part } from '../declare.js';
 import type { PartElement, TimeBucketElement } from '../elements.js';
 import {
   BaseCodec,
@@ -85,13 +85,18 @@ function isElement(
 }
 
 /**
- * Descending order of a codec, of a part (`desc(part('at'))`) or of a time bucket. Applied twice it is ascending again.
+ * Descending order of a part (`desc(part('at', date))`, or `desc('at')` for one without a codec), of a time bucket, or of
+ * a codec. Applied twice it is ascending again.
  */
 export function desc<E extends PartElement | TimeBucketElement>(element: E): E;
 export function desc<T>(codec: KeyCodec<T>): ScalarCodec<T>;
+export function desc<const Name extends string>(
+  name: Name,
+): PartElement<Name, string, { [P in Name]: string }, true>;
 export function desc(
-  what: KeyCodec<unknown> | PartElement | TimeBucketElement,
+  what: string | KeyCodec<unknown> | PartElement | TimeBucketElement,
 ): ScalarCodec<unknown> | PartElement | TimeBucketElement {
+  if (typeof what === 'string') return descendingElement(part(what));
   if (isElement(what)) return descendingElement(what);
   const codec = baseCodec(what);
   if (codec instanceof TransformedCodec) {
