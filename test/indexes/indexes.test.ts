@@ -4,6 +4,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { Database } from '../../src/database.js';
 import {
   Column,
+  date,
   defineEntity,
   defineTable,
   Entity,
@@ -12,6 +13,7 @@ import {
   int32,
   part,
   RowKey,
+  reverseTimestamp,
   salt,
   Table,
   text,
@@ -268,6 +270,7 @@ describe('a query with a prefix of the key and where()', () => {
   @Index('byStatus', [part('status'), part('assignee')])
   @Index('byDue', [part('tenant'), part('status'), part('due', int32)])
   @Index('byCode', [part('code')], { unique: true })
+  @Index('byAssignee', [part('tenant'), part('assignee'), part('id', int32)])
   class Ticket {
     declare static readonly key: ['tenant', 'id'];
     declare static readonly indexes: {
@@ -275,6 +278,7 @@ describe('a query with a prefix of the key and where()', () => {
       byStatus: ['status', 'assignee'];
       byDue: ['tenant', 'status', 'due'];
       byCode: ['code'];
+      byAssignee: ['tenant', 'assignee', 'id'];
     };
     tenant!: string;
     id!: number;
@@ -360,9 +364,9 @@ describe('a query with a prefix of the key and where()', () => {
       const unused = new Map(ranged.explain().unused!.map(({ name, why }) => [name, why]));
       expect(unused.get('byDue')).toMatch(/another order than the key: ask by\("byDue"\)/);
       expect(String(ranged.explain())).toContain('not byDue: ');
-      const other = tickets.find({ tenant: 'a', id: { gte: 20 } }).where({ status: 'open', assignee: 'u1' });
+      const other = tickets.find({ tenant: 'a', id: { gte: 20 } }).where({ status: 'open', due: 5 });
       expect(other.explain().index).toBeUndefined();
-      expect(other.explain().unused!.find(({ name }) => name === 'byWork')!.why).toMatch(/for "id"/);
+      expect(other.explain().unused!.find(({ name }) => name === 'byDue')!.why).toMatch(/for "id"/);
     });
   });
 
@@ -402,6 +406,44 @@ describe('a query with a prefix of the key and where()', () => {
       }
       expect(served).toBeGreaterThan(20);
     });
+  });
+
+  test('is answered by an index whose open parts are those that follow in the key', async () => {
+    await filled(async (tickets) => {
+      const query = (options = {}) =>
+        tickets.find({ tenant: 'a', id: { gte: 10 } }, options).where({ assignee: 'u1', due: { lt: 8 } });
+      expect(query().explain().index).toMatchObject({ name: 'byAssignee' });
+      expect(await query().all()).toEqual(await query({ fullScan: true }).all());
+      expect(await query().reverse().all()).toEqual(await query({ fullScan: true }).reverse().all());
+    });
+  });
+
+  test.each([
+    ['the time of the key', [reverseTimestamp('at')], true],
+    ['the time the other way round', [part('at', date)], false],
+    ['the time and the last part', [reverseTimestamp('at'), part('id')], true],
+    ['the time and a column', [reverseTimestamp('at'), part('kind')], false],
+    ['the last part alone', [part('id')], false],
+    ['no more', [], true],
+  ] as const)('of an index that goes on with %s', async (_, behind, isChosen) => {
+    const Event = defineEntity({
+      name: 'Event',
+      table: defineTable({ name: 'audit', families: { d: {} } }),
+      key: [part('tenant'), reverseTimestamp('at'), part('id')],
+      columns: (c) => ({ user: c.column('d:u', text), kind: c.column('d:k', text) }),
+      indexes: { byUser: { on: [part('tenant'), part('user'), ...behind] } },
+    });
+    await using audit = await openMemory({ entities: [Event] });
+    const events = audit.repository(Event);
+    for (let i = 0; i < 40; i++) {
+      const [user, kind] = [i % 3 === 0 ? 'u' : 'v', `k${(i * 7) % 5}`];
+      await events.put({ tenant: 't', at: new Date((i * 11) % 20), id: `i${(i * 13) % 40}`, user, kind });
+    }
+    const query = (options = {}) =>
+      events.find({ tenant: 't' }, options).where({ user: 'u', kind: { gte: '' } });
+    expect(query().explain().index !== undefined).toBe(isChosen);
+    expect(await query().all()).toEqual(await query({ fullScan: true }).all());
+    expect(await query().limit(5).all()).toEqual(await query({ fullScan: true }).limit(5).all());
   });
 
   test('is changed and read by jobs as before', async () => {

@@ -1,14 +1,18 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
+import { compareBytes } from '../../src/bytes/index.js';
 import {
   bigint,
   bytes,
   compileKeyLayout,
   desc,
   fixedString,
+  hash,
   type KeyElement,
+  type KeyLayout,
   literal,
   part,
+  raw,
   recordType,
   reverseTimestamp,
   salt,
@@ -111,4 +115,60 @@ it('never finds a row of both where it says that there is none', () => {
     { numRuns: scaled(100, 1000, 20000) },
   );
   expect(found).toBeGreaterThan(20);
+});
+
+it('has keys in the same order where two layouts say that the same elements differ', () => {
+  const words = fc.string({ unit: fc.constantFrom('\0', '\x01', '!', 'a'), maxLength: 3 });
+  const kinds: readonly (readonly [(name: string) => KeyElement, fc.Arbitrary<unknown>])[] = [
+    [(name) => part(name, text), words],
+    [(name) => part(name, desc(text)), words],
+    [(name) => desc(part(name, text)), words],
+    [(name) => part(name, raw.joined('#')), words],
+    [(name) => part(name, bigint), fc.constantFrom(0n, 1n, -1n, 70_000n)],
+    [(name) => reverseTimestamp(name), fc.constantFrom(new Date(0), new Date(1), new Date(-1))],
+    [(name) => hash(part(name, text), { bytes: 2, keep: true }), words],
+  ];
+  const names = ['p0', 'p1', 'p2', 'p3'];
+  const drawn = fc.tuple(...names.map(() => fc.nat(kinds.length - 1))).chain((chosen) =>
+    fc.record({
+      elements: fc.constant(chosen.map((kind, i) => kinds[kind]![0](names[i]!))),
+      orders: fc.tuple(
+        fc.shuffledSubarray(names, { minLength: 4 }),
+        fc.shuffledSubarray(names, { minLength: 4 }),
+      ),
+      salts: fc.tuple(fc.subarray(names, { maxLength: 2 }), fc.subarray(names, { maxLength: 1 })),
+      ones: fc.subarray(names, { minLength: 2 }),
+      rows: fc.array(fc.tuple(...chosen.map((kind) => kinds[kind]![1])), { minLength: 6, maxLength: 6 }),
+    }),
+  );
+  let found = 0;
+  fc.assert(
+    fc.property(drawn, ({ elements, orders, salts, ones, rows }) => {
+      const [a, b] = orders.map((order, i) =>
+        compileKeyLayout(
+          [
+            ...(salts[i]!.length > 0 ? [salt(4, salts[i]!)] : []),
+            ...order.map((name) => elements[names.indexOf(name)]!),
+          ],
+          () => undefined,
+        ),
+      ) as [KeyLayout, KeyLayout];
+      const isOne = (name: string) => ones.includes(name);
+      if (a.orderBeside(isOne).join(' ') !== b.orderBeside(isOne).join(' ')) return;
+      found++;
+      const values = rows.map((row) =>
+        Object.fromEntries(names.map((name, i) => [name, isOne(name) ? rows[0]![i] : row[i]] as const)),
+      );
+      for (const one of values) {
+        for (const other of values) {
+          const signs = [a, b].map((layout) =>
+            Math.sign(compareBytes(layout.encode(one), layout.encode(other))),
+          );
+          expect(signs[0]).toBe(signs[1]);
+        }
+      }
+    }),
+    { numRuns: scaled(1000, 10_000, 100_000), seed: 5 },
+  );
+  expect(found).toBeGreaterThan(100);
 });

@@ -100,6 +100,21 @@ function checkRegions(regions: number): void {
   );
 }
 
+// — Tells by which elements keys are ordered.
+
+/** Whether the step has the same bytes in all keys in which the parts have one value. */
+function isSettled(step: Step, isOne: (part: string) => boolean): boolean {
+  if (step.constant !== undefined) return true;
+  return step.names.length > 0 && step.deterministic && step.names.every(isOne);
+}
+
+/** The same text for steps that order the same values alike. */
+function orderOfBytes({ field, signature, ordered, ends }: Step, layout: KeyLayout): string {
+  // The bytes of salts and digests depend on how the layout stores the other parts.
+  if (field === undefined) return `${signature} of ${layout.signature}`;
+  return ordered || ends === undefined ? signature : `${signature} ${ends.ending}`;
+}
+
 /** The longest row HBase takes (`HConstants.MAX_ROW_LENGTH`). */
 const MAX_ROW_LENGTH = 32767;
 
@@ -254,6 +269,10 @@ export class CompiledLayout implements SteppedLayout {
 
   isApartFrom(other: KeyLayout): boolean {
     return other instanceof CompiledLayout && areApart(this.steps, other.steps);
+  }
+
+  orderBeside(isOne: (part: string) => boolean): readonly string[] {
+    return this.steps.filter((step) => !isSettled(step, isOne)).map((step) => orderOfBytes(step, this));
   }
 
   plan(conditions: KeyConditions): KeyPlan {

@@ -18,7 +18,7 @@ import { isOrdered, storedColumn } from '../../../query/pushdown.js';
 import type { OtherPath, QuerySpec } from '../../../query/query-spec.js';
 import { scanOf } from '../../../query/read-plan.js';
 import { giveBackRawRow, takeRawRow, valueSpan } from '../../../query/row.js';
-import { type ColumnSchema, MARKER_VALUE } from '../../../schema/types.js';
+import { type ColumnSchema, type EntitySchema, MARKER_VALUE, ROW_PART } from '../../../schema/types.js';
 import { Get, LATEST_TIMESTAMP, type RawRow, type SyncTable } from '../../../table/index.js';
 import type { EntityIndex } from '../entity-indexes.js';
 import { ENTRY_QUALIFIER, EntryReader, INDEX_FAMILY, VERIFIED } from '../entry.js';
@@ -33,8 +33,10 @@ interface Candidate {
   readonly ranged: boolean;
   readonly covered: boolean;
   readonly ranges: number;
-  /** Whether all entries in the range have equal values, so that they are in the order of their rows' bytes. */
+  /** Whether all entries in the range have equal values. */
   readonly isOneValue: boolean;
+  /** Whether the entries are in the order of their rows' bytes: behind values that are equal come those that the key has. */
+  readonly isInOrderOfRows: boolean;
 }
 
 /**
@@ -89,8 +91,8 @@ function whyKey(spec: QuerySpec, candidate: Candidate, { kind, order }: KeyPlan)
   const left = Object.keys(spec.key).find((part) => key[part] === undefined);
   if (left !== undefined && !single)
     return `may have more entries to read than the key, for "${left}" is none of its leading parts: ${by}`;
-  // Entries of equal values are in the order of their rows' bytes. That is the order of the key only without salts.
-  if (order !== 'none' && !single && !(candidate.isOneValue && order === 'sequence'))
+  // The order of rows' bytes is the order of the key only without salts.
+  if (order !== 'none' && !single && !(candidate.isInOrderOfRows && order === 'sequence'))
     return `has its rows in another order than the key: ${by}`;
   return undefined;
 }
@@ -154,8 +156,26 @@ function candidateOf(
   const use = { path: index, key, served, why: '', others: [] };
   const { covered, keyPlan } = planIndex({ ...spec, fullScan: true }, use);
   const ranges = keyPlan.ranges.length;
-  const alike = ranges === 1 && index.index.parts.every((part) => key[part]?.kind === 'eq');
-  return { index, key, served, equal, ranged, covered, ranges, isOneValue: alike };
+  return {
+    index,
+    key,
+    served,
+    equal,
+    ranged,
+    covered,
+    ranges,
+    isOneValue: ranges === 1 && index.index.parts.every((part) => key[part]?.kind === 'eq'),
+    isInOrderOfRows: ranges === 1 && isInOrderOfRows(spec.schema, index, key),
+  };
+}
+
+/** Whether the entries of one range are in the order of their rows' bytes. */
+function isInOrderOfRows(schema: EntitySchema, { index }: EntityIndex, asked: KeyConditions): boolean {
+  const isOne = (part: string): boolean => asked[part]?.kind === 'eq';
+  const ofEntries = index.layout.orderBeside((part) => part !== ROW_PART && isOne(part));
+  const ofRows = schema.key.orderBeside(isOne);
+  const compared = index.unique ? ofEntries : ofEntries.slice(0, -1); // the last is the row itself
+  return compared.every((element, i) => element === ofRows[i]);
 }
 
 /** Why no range of entries is known: what the conditions ask of the first part is nothing, or nothing that entries decide. */
