@@ -1,5 +1,11 @@
 import type { JsonValue } from '../codec/index.js';
-import { InvalidArgumentError, type RowanError, TimeoutError } from '../errors.js';
+import {
+  abortError,
+  InvalidArgumentError,
+  type RowanError,
+  TimeoutError,
+  throwIfAborted,
+} from '../errors.js';
 import type { ColumnsOf, EntityOf, KeyedClass } from '../schema/entity-types.js';
 import { checkPositiveInteger, describe, isNamed, isRecord, timerDelay } from '../table/checks.js';
 import type { Durability, OperationOptions, RowMutation, Table } from '../table/index.js';
@@ -137,10 +143,37 @@ export class WholeCall implements OperationOptions {
   get timeout(): number | undefined {
     if (this.whole === undefined) return undefined;
     const left = this.end - performance.now();
-    if (left > 0) return left;
-    throw new TimeoutError(
+    if (left > 0) return Math.ceil(left);
+    throw this.overtime();
+  }
+
+  private overtime(): TimeoutError {
+    return new TimeoutError(
       `The write exceeded its timeout of ${this.whole} ms before its row was written. Nothing was changed; try again, or set a longer timeout.`,
     );
+  }
+
+  /**
+   * Waits for what precedes the write of the row. The work continues in any case. @throws TimeoutError at the timeout; RowanError
+   * `ERR_ABORTED`.
+   */
+  async before<T>(work: Promise<T>): Promise<T> {
+    const { whole, signal } = this;
+    throwIfAborted(signal);
+    if (whole === undefined && signal === undefined) return work;
+    let timer: NodeJS.Timeout | undefined;
+    let onAbort: (() => void) | undefined;
+    const over = new Promise<never>((_, reject) => {
+      if (whole !== undefined) timer = setTimeout(() => reject(this.overtime()), timerDelay(this.timeout!));
+      onAbort = () => reject(abortError(signal!));
+      signal?.addEventListener('abort', onAbort);
+    });
+    try {
+      return await Promise.race([work, over]);
+    } finally {
+      clearTimeout(timer);
+      if (onAbort !== undefined) signal?.removeEventListener('abort', onAbort);
+    }
   }
 
   /** Waits for follow-up work, but no longer than the timeout. The work continues in any case. */

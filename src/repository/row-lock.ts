@@ -1,5 +1,6 @@
 import { setTimeout as sleep, setImmediate as turn } from 'node:timers/promises';
 import { toLatin1 } from '../bytes/index.js';
+import type { WholeCall } from './options.js';
 
 /**
  * How a write holds its row: beside others that only put (`puts`), beside others that only increment and append (`adds`), or by itself
@@ -10,7 +11,7 @@ export type RowUse = 'puts' | 'adds' | 'alone';
 /** A writer that waits for a row. */
 interface Waiting {
   readonly use: RowUse;
-  readonly enter: () => void;
+  enter: () => void;
 }
 
 /** Rows of puts that run while no others use the lock. Named when others come. */
@@ -65,11 +66,14 @@ export class RowLock {
   private readonly unnamed = new Set<UnnamedPuts>();
   private readonly background = new Set<Promise<void>>();
 
-  /** Runs `write` while it holds the row. */
-  async run<T>(row: Uint8Array, use: RowUse, write: () => Promise<T>): Promise<T> {
-    if (use === 'puts') return this.runPuts([row], write);
+  /**
+   * Runs `write` while it holds the row. @param call whose time the wait for the row is part of. @throws TimeoutError, RowanError
+   * `ERR_ABORTED` while it waits.
+   */
+  async run<T>(row: Uint8Array, use: RowUse, write: () => Promise<T>, call?: WholeCall): Promise<T> {
+    if (use === 'puts') return this.runPuts([row], write, call);
     const name = toLatin1(row);
-    const entered = this.enter(name, use);
+    const entered = this.enter(name, use, call);
     if (entered !== undefined) await entered;
     try {
       return await write();
@@ -82,8 +86,9 @@ export class RowLock {
   async runAll<T>(
     rows: readonly { readonly row: Uint8Array; readonly use: RowUse }[],
     write: () => Promise<T>,
+    call?: WholeCall,
   ): Promise<T> {
-    const release = await this.hold(rows);
+    const release = await this.hold(rows, call);
     try {
       return await write();
     } finally {
@@ -92,11 +97,12 @@ export class RowLock {
   }
 
   /** As `runAll`, with the use `puts` of all rows. */
-  async runPuts<T>(rows: readonly Uint8Array[], write: () => Promise<T>): Promise<T> {
+  async runPuts<T>(rows: readonly Uint8Array[], write: () => Promise<T>, call?: WholeCall): Promise<T> {
     if (this.rows.size > 0)
       return this.runAll(
         rows.map((row) => ({ row, use: 'puts' })),
         write,
+        call,
       );
     const puts: UnnamedPuts = { rows, names: undefined };
     this.unnamed.add(puts);
@@ -110,18 +116,27 @@ export class RowLock {
 
   /**
    * Takes the locks of several rows, in the order of their bytes, so that no two callers wait for each other.
-   * @returns releases them, each when the times of its cells are over.
+   * @returns releases them, each when the times of its cells are over. @throws as {@link run}; then it holds none.
    */
-  async hold(rows: readonly { readonly row: Uint8Array; readonly use: RowUse }[]): Promise<() => void> {
+  async hold(
+    rows: readonly { readonly row: Uint8Array; readonly use: RowUse }[],
+    call?: WholeCall,
+  ): Promise<() => void> {
     const wanted = new Map<string, RowUse>();
     for (const { row, use } of rows) {
       const name = toLatin1(row);
       wanted.set(name, use === (wanted.get(name) ?? use) ? use : 'alone');
     }
     const names = [...wanted.keys()].sort();
-    for (const name of names) {
-      const entered = this.enter(name, wanted.get(name)!);
-      if (entered !== undefined) await entered;
+    let held = 0;
+    try {
+      for (; held < names.length; held++) {
+        const entered = this.enter(names[held]!, wanted.get(names[held]!)!, call);
+        if (entered !== undefined) await entered;
+      }
+    } catch (error) {
+      for (const name of names.slice(0, held)) this.release(name);
+      throw error;
     }
     return () => {
       for (const name of names) this.leave(name, wanted.get(name)!);
@@ -152,7 +167,8 @@ export class RowLock {
     }
   }
 
-  private enter(name: string, use: RowUse): Promise<void> | undefined {
+  /** Undefined: the row is held. */
+  private enter(name: string, use: RowUse, call?: WholeCall): Promise<void> | undefined {
     if (this.unnamed.size > 0) this.nameAll();
     let entry = this.rows.get(name);
     if (entry === undefined) {
@@ -164,10 +180,29 @@ export class RowLock {
       entry.use = use;
       return undefined;
     }
-    const { waiting } = entry;
-    return new Promise((enter) => {
-      waiting.push({ use, enter });
+    const writer: Waiting = { use, enter: () => undefined };
+    entry.waiting.push(writer);
+    const entered = new Promise<void>((enter) => {
+      writer.enter = enter;
     });
+    return call === undefined ? entered : this.orLeave(name, writer, call.before(entered));
+  }
+
+  /** A writer that no longer waits leaves the row to those behind it. */
+  private async orLeave(name: string, writer: Waiting, entered: Promise<void>): Promise<void> {
+    try {
+      await entered;
+    } catch (error) {
+      const entry = this.rows.get(name)!;
+      const place = entry.waiting.indexOf(writer);
+      // It has the row since this turn of the event loop.
+      if (place === -1) this.release(name);
+      else {
+        entry.waiting.splice(place, 1);
+        admitWaiting(entry);
+      }
+      throw error;
+    }
   }
 
   private leave(name: string, use: RowUse): void {
@@ -195,14 +230,18 @@ export class RowLock {
   private release(name: string): void {
     const entry = this.rows.get(name)!;
     entry.inside--;
-    const { waiting } = entry;
-    while (waiting.length > 0 && admits(entry, waiting[0]!.use)) {
-      const next = waiting.shift()!;
-      entry.inside++;
-      entry.use = next.use;
-      next.enter();
-    }
+    admitWaiting(entry);
     if (entry.inside === 0) this.rows.delete(name);
+  }
+}
+
+function admitWaiting(entry: Entry): void {
+  const { waiting } = entry;
+  while (waiting.length > 0 && admits(entry, waiting[0]!.use)) {
+    const next = waiting.shift()!;
+    entry.inside++;
+    entry.use = next.use;
+    next.enter();
   }
 }
 

@@ -36,6 +36,16 @@ class Note {
   @Column('d:b', text) body!: string;
 }
 
+@Entity({ table: { name: 'timed_tasks', families: { d: {} } } })
+@RowKey(part('id'))
+@Index('byState', [part('state')], { consistency: 'eventual' })
+class Task {
+  declare static readonly key: ['id'];
+  declare static readonly indexes: { byState: ['state'] };
+  id!: string;
+  @Column('d:s', text) state!: string;
+}
+
 const STEP = 100;
 let now = 0;
 /** Calls one after the other: such as are sent together are one. */
@@ -43,7 +53,8 @@ let turns = 0;
 let isOpen = false;
 /** The times that steps were given, by table and call. */
 let given: { readonly call: string; readonly timeout: number | undefined; readonly turn: number }[] = [];
-/** While it is set: calls after the write of a row wait for it. */
+/** Calls that wait, and what for. */
+let isHeld = (_call: string): boolean => false;
 let held: Promise<void> | undefined;
 
 /** The engine by a clock of its own: each call of a table takes 100 ms, and none is made in no time. */
@@ -57,8 +68,9 @@ function slow(engine: Engine): Engine {
         return async (...args: unknown[]) => {
           const { timeout } = (args[1] ?? {}) as OperationOptions;
           if (!isOpen) turns++;
-          given.push({ call: `${target.name} ${String(name)}`, timeout, turn: turns });
-          if (given.slice(0, -1).some(({ call }) => call === 'timed batch')) await held;
+          const own = `${target.name} ${String(name)}`;
+          given.push({ call: own, timeout, turn: turns });
+          if (isHeld(own)) await held;
           isOpen = true;
           await new Promise((resolve) => setImmediate(resolve));
           isOpen = false;
@@ -82,7 +94,7 @@ async function open(): Promise<Database> {
     background: 'inline',
     durability: 'ASYNC_WAL',
   });
-  const db = new Database(compileSchema([Item, Note]), slow(stepless(engine)), 'create');
+  const db = new Database(compileSchema([Item, Note, Task]), slow(stepless(engine)), 'create');
   await db.ready();
   // Each look takes a millisecond, so that a wait for the next one ends.
   vi.spyOn(performance, 'now').mockImplementation(() => now++);
@@ -90,7 +102,23 @@ async function open(): Promise<Database> {
   return db;
 }
 
-afterEach(() => vi.restoreAllMocks());
+afterEach(() => {
+  vi.restoreAllMocks();
+  isHeld = () => false;
+});
+
+/** Holds calls until the returned function is called. */
+function hold(names: (call: string) => boolean): () => void {
+  let release!: () => void;
+  held = new Promise((resolve) => {
+    release = resolve;
+  });
+  isHeld = names;
+  return () => {
+    isHeld = () => false;
+    release();
+  };
+}
 
 const item = (id: string) => ({ id, code: `c${id}`, state: 'open', size: 1 });
 
@@ -138,12 +166,13 @@ test('a write whose row is written ends with its time, and what follows goes on 
   // What nobody has waited for takes time too, by this clock.
   await db.summary(Item, 'byState').drain();
   given = [];
-  let release!: () => void;
-  held = new Promise((resolve) => {
-    release = resolve;
+  let hasWritten = false;
+  const release = hold((call) => {
+    const isAfter = hasWritten;
+    hasWritten ||= call === 'timed batch';
+    return isAfter;
   });
   await items.put(item('new'), { timeout: 3 * steps * STEP });
-  held = undefined;
   release();
   expect(await items.by('byState').find({ state: 'open' }).count()).toBe(2);
   await db.summary(Item, 'byState').drain({ settledAfter: 0 });
@@ -161,4 +190,49 @@ test('a batch whose time is over says of each row whether it was written', async
   );
   expect(outcomes).toMatchObject([{ ok: true }, { ok: false, error: { code: 'ERR_TIMEOUT' } }]);
   expect(await notes.get({ id: 'a' })).toMatchObject({ body: 'one' });
+});
+
+test('the wait for another write of the row is part of the time, and ends with the signal', async () => {
+  await using db = await open();
+  for (const [write, first] of [
+    [
+      (id: string, options: object) =>
+        db.repository(Note).mutate({ id }, (row) => row.unset('body'), options),
+      'timed_notes ',
+    ],
+    [(id: string, options: object) => db.repository(Item).put(item(id), options), 'timed batch'],
+  ] as const) {
+    const release = hold((call) => call.startsWith(first));
+    const begun = write('a', {});
+    const others = new AbortController();
+    const refused = write('a', { signal: others.signal });
+    await expect(write('a', { timeout: 20 }), first).rejects.toMatchObject({
+      code: 'ERR_TIMEOUT',
+      message: expect.stringContaining('Nothing was changed') as string,
+    });
+    others.abort();
+    await expect(refused).rejects.toMatchObject({ code: 'ERR_ABORTED' });
+    release();
+    await begun;
+    // The row is free for others.
+    await write('a', {});
+  }
+});
+
+test('the wait for the record of a writer is part of the time, and nothing is written without it', async () => {
+  await using db = await open();
+  const tasks = db.repository(Task);
+  const release = hold((call) => call === 'timed_tasks_idx put');
+  await expect(tasks.put({ id: 'late', state: 'open' }, { timeout: 20 })).rejects.toMatchObject({
+    code: 'ERR_TIMEOUT',
+  });
+  const others = new AbortController();
+  const refused = tasks.insert({ id: 'ended', state: 'open' }, { signal: others.signal });
+  others.abort();
+  await expect(refused).rejects.toMatchObject({ code: 'ERR_ABORTED' });
+  release();
+  await tasks.put({ id: 'new', state: 'open' });
+  expect(await tasks.find({}, { fullScan: true }).all()).toMatchObject([{ id: 'new' }]);
+  await db.index(Task, 'byState').drain();
+  expect(await tasks.by('byState').find({ state: 'open' }).count()).toBe(1);
 });

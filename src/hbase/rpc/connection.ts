@@ -370,7 +370,7 @@ export class Connection {
     }
     // No byte for as long as a call may take: the peer has ended without closing the connection, or hangs.
     if (this.silentSince !== undefined && now - this.silentSince >= longest) {
-      this.connectionLost(`not a byte came within ${longest} ms of a request`);
+      this.connectionLost(`not a byte came within ${Math.round(longest)} ms of a request`);
     } else if (isBlocked) {
       this.connectionLost('an answer that does not come to its end keeps all others back');
     } else if (this.pending > 0) this.sweeper = setTimeout(() => this.sweep(), SWEEP_INTERVAL);

@@ -173,9 +173,14 @@ export class AheadWriter implements RowsAhead {
   ): Promise<{ outcomes: (ChangeOutcome | undefined)[]; following: Promise<void> }> {
     const rows = changes.map((change) => this.planned.get(change)!);
     let covered: Covered;
+    const covering = this.records.covered();
     try {
-      covered = await this.records.covered();
+      covered = await call.before(covering);
     } catch (error) {
+      covering.then(
+        (unused) => this.records.ended([unused]),
+        () => undefined,
+      );
       if (!(error instanceof RowanError)) throw error;
       return { outcomes: changes.map(() => ({ ok: false, error })), following: Promise.resolve() };
     }

@@ -10,7 +10,7 @@
  * readers check against the row (docs/indexes-internals.md).
  */
 
-import { ConflictError, RowanError } from '../../errors.js';
+import { ConflictError, RowanError, TimeoutError } from '../../errors.js';
 import type { EntitySchema } from '../../schema/types.js';
 import {
   type BatchOutcome,
@@ -387,11 +387,17 @@ export class IntentExecutor implements ChangeExecutor {
     const ended = new Map<Change, ChangeOutcome>();
     const first = changes.filter((change) => ahead.takes(change));
     if (first.length === 0) return ended;
-    await ahead.room();
     const uses = first.map(({ row }) => ({ row, use: 'puts' as const }));
-    const { outcomes, following } = await this.rowLock.runAll(uses, () =>
-      ahead.write(first, this.driver.rows.table, call),
-    );
+    let written: Awaited<ReturnType<RowsAhead['write']>>;
+    try {
+      await call.before(ahead.room());
+      written = await this.rowLock.runAll(uses, () => ahead.write(first, this.driver.rows.table, call), call);
+    } catch (error) {
+      if (!(error instanceof TimeoutError)) throw error;
+      for (const change of first) ended.set(change, { ok: false, error });
+      return ended;
+    }
+    const { outcomes, following } = written;
     this.rowLock.releaseAfter(following, () => undefined);
     for (const [i, change] of first.entries()) {
       const outcome = outcomes[i];
@@ -401,7 +407,15 @@ export class IntentExecutor implements ChangeExecutor {
   }
 
   private async applyByDriver(changes: readonly Change[], call: WholeCall): Promise<ChangeOutcome[]> {
-    const release = await this.rowLock.hold(changes.map(({ row }) => ({ row, use: 'alone' as const })));
+    const rows = changes.map(({ row }) => ({ row, use: 'alone' as const }));
+    let release: () => void;
+    try {
+      release = await this.rowLock.hold(rows, call);
+    } catch (error) {
+      // Changes of earlier chunks are made.
+      if (error instanceof TimeoutError) return changes.map(() => ({ ok: false, error }));
+      throw error;
+    }
     let works: RowWork[] = [];
     try {
       works = await this.driver.apply(changes, call);

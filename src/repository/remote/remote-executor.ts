@@ -46,7 +46,8 @@ export class RemoteExecutor implements ChangeExecutor {
   ) {
     if (!takesPackedPuts(table)) return;
     this.putPacked = async (puts, options) => {
-      const errors = await rowLock.runPuts(puts.rows, () => table.putPacked(puts, options));
+      const call = WholeCall.of(options, table);
+      const errors = await rowLock.runPuts(puts.rows, () => table.putPacked(puts, call), call);
       return puts.rows.map((_, i): ChangeOutcome => {
         const error = errors[i];
         return error === undefined ? DONE : { ok: false, error };
@@ -55,20 +56,16 @@ export class RemoteExecutor implements ChangeExecutor {
   }
 
   async run(change: Change, options: OperationOptions | undefined): Promise<Result> {
-    if (change.reads !== undefined) return this.readAndWrite(change, WholeCall.of(options, this.table));
+    const call = WholeCall.of(options, this.table);
+    if (change.reads !== undefined) return this.readAndWrite(change, call);
     const resolved = change.resolve(undefined);
     const use = useOf(asAction(change.row, resolved.mutations), change.addsOnly);
-    return this.rowLock.run(change.row, use, () => this.attempt(change, resolved, options));
+    return this.rowLock.run(change.row, use, () => this.attempt(change, resolved, call), call);
   }
 
-  private async attempt(
-    change: Change,
-    { mutations }: ResolvedChange,
-    options: OperationOptions | undefined,
-  ): Promise<Result> {
+  private async attempt(change: Change, { mutations }: ResolvedChange, call: WholeCall): Promise<Result> {
     const { row, expects } = change;
     const leaving = leavingMarker(change);
-    const call = leaving === undefined ? options : WholeCall.of(options, this.table);
     const result =
       (leaving &&
         (await applyIf(this.table, row, leaving.expects, leaving.resolve(undefined).mutations, call))) ??
@@ -78,8 +75,8 @@ export class RemoteExecutor implements ChangeExecutor {
   }
 
   /** Such changes of one row run one after another in this process. Those of other processes cause a retry. */
-  private readAndWrite(change: Change, options: OperationOptions | undefined): Promise<Result> {
-    return this.rowLock.run(change.row, 'alone', async () => {
+  private readAndWrite(change: Change, options: WholeCall): Promise<Result> {
+    const write = async (): Promise<Result> => {
       for (let attempt = 0; attempt < ROW_ATTEMPTS; attempt++) {
         if (attempt > 0) await pauseBefore(attempt);
         const before = RowImage.of(change.row, await this.table.get(change.reads!, options));
@@ -105,7 +102,8 @@ export class RemoteExecutor implements ChangeExecutor {
         `Other writers changed the row at each of ${ROW_ATTEMPTS} attempts of the ${change.operation}. Try again later.`,
         { retryable: true },
       );
-    });
+    };
+    return this.rowLock.run(change.row, 'alone', write, options);
   }
 
   /** Deletes the remaining cells of an expired entity. @returns false when there are none. */
@@ -151,10 +149,7 @@ export class RemoteExecutor implements ChangeExecutor {
     }
   }
 
-  private async send(
-    changes: readonly Change[],
-    options: OperationOptions | undefined,
-  ): Promise<ChangeOutcome[]> {
+  private async send(changes: readonly Change[], call: WholeCall): Promise<ChangeOutcome[]> {
     const tried = changes.map((change) => leavingMarker(change) ?? change);
     const actions = tried.map(
       (change): BatchAction =>
@@ -165,7 +160,7 @@ export class RemoteExecutor implements ChangeExecutor {
     const rows = changes.map(({ row, addsOnly }, i) => ({ row, use: useOf(actions[i]!, addsOnly) }));
     let answers: readonly BatchOutcome[];
     try {
-      answers = await this.rowLock.runAll(rows, () => this.table.batch(actions, options));
+      answers = await this.rowLock.runAll(rows, () => this.table.batch(actions, call), call);
     } catch (error) {
       // The time was over before these were sent. Changes of earlier chunks are made.
       if (error instanceof TimeoutError) return changes.map(() => ({ ok: false, error }));
@@ -175,7 +170,7 @@ export class RemoteExecutor implements ChangeExecutor {
       if (!answer.ok) return answer;
       if (answer.success !== false) return { ok: true, result: answer.result };
       const change = changes[index]!;
-      if (tried[index] !== change) return this.outcomeOf({ ...change, markerApart: undefined }, options);
+      if (tried[index] !== change) return this.outcomeOf({ ...change, markerApart: undefined }, call);
       return { ok: false, error: change.mismatch!() };
     });
     return Promise.all(outcomes);
@@ -183,7 +178,8 @@ export class RemoteExecutor implements ChangeExecutor {
 
   async putAll(puts: readonly Put[], options: OperationOptions | undefined): Promise<ChangeOutcome[]> {
     const rows = puts.map(({ row }) => row);
-    const answers = await this.rowLock.runPuts(rows, () => this.table.batch(puts, options));
+    const call = WholeCall.of(options, this.table);
+    const answers = await this.rowLock.runPuts(rows, () => this.table.batch(puts, call), call);
     return answers.map((answer) => (answer.ok ? DONE : answer));
   }
 
