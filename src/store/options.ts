@@ -145,7 +145,11 @@ export function storeSettings(options: EmbeddedOptions): StoreSettings {
     walPreparedSize: Math.min(options.walPreparedSize ?? 16 * MiB, options.walSegmentSize ?? 64 * MiB),
     maxCellSize: options.maxCellSize ?? 10 * MiB,
     maxDiskSize: options.maxDiskSize,
-    compaction: { ...DEFAULT_COMPACTION, minSize: memstoreFlushSize, ...options.compaction },
+    compaction: {
+      ...DEFAULT_COMPACTION,
+      minSize: Math.min(DEFAULT_COMPACTION.minSize, memstoreFlushSize),
+      ...options.compaction,
+    },
     timeToPurgeDeletes: options.timeToPurgeDeletes ?? 0,
     scannerIdleTimeout: options.scannerIdleTimeout ?? 300_000,
     automatic,

@@ -18,7 +18,11 @@ export interface CompactionSettings {
   readonly maxFiles: number;
   /** No file of a selection is larger than this times the sum of the others; default 1.2. */
   readonly ratio: number;
-  /** Selections smaller than this many bytes need not satisfy the ratio; default: the memstore's flush size. */
+  /**
+   * Selections smaller than this many bytes need not satisfy the ratio; default 1 MiB, or the memstore's flush size if that is smaller.
+   * HBase's default is the flush size, but its servers seldom write files smaller than that. A store that is closed flushes what it has:
+   * with every other opening it would write files of up to 64 MiB anew.
+   */
   readonly minSize: number;
   /** Larger files are only merged by major compactions; default: no limit. */
   readonly maxSize: number;
@@ -30,7 +34,7 @@ export const DEFAULT_COMPACTION: CompactionSettings = Object.freeze({
   minFiles: 3,
   maxFiles: 10,
   ratio: 1.2,
-  minSize: 16 * 1024 * 1024,
+  minSize: 1024 * 1024,
   maxSize: Number.MAX_SAFE_INTEGER,
   blockingFiles: 16,
 });

@@ -76,6 +76,28 @@ it('records the flushes of a close together', async () => {
   await again.close();
 });
 
+it('writes little anew of a table that is much larger than what its lives add', async () => {
+  const fileSystem = new MemoryFileSystem();
+  let written = 0;
+  const options: EmbeddedOptions = {
+    background: 'inline',
+    fileSystem,
+    onEvent: (event) => {
+      if (event.kind === 'compactionEnd') written += event.bytesWritten;
+    },
+  };
+  const large = 4 << 20;
+  for (let life = 0; life < 30; life++) {
+    const engine = await openEmbedded('/db', options);
+    const value = life === 0 ? new Uint8Array(large) : VALUE;
+    if (life === 0) await engine.admin.createTable(tableDescriptor('t', { d: {} }));
+    await engine.table('t').put(new Put(row(life)).addColumn('d', QUALIFIER, value));
+    await engine.close();
+  }
+  expect(written).toBeGreaterThan(0);
+  expect(written).toBeLessThan(large);
+});
+
 it('splits a region that a bulk load has made too large', async () => {
   const fileSystem = new MemoryFileSystem();
   const engine = await openEmbedded('/db', { ...OPTIONS, fileSystem, maxFileSize: 64 * 1024 });
