@@ -123,7 +123,7 @@ export function checkTables(tables: readonly TableSchema[], liveTables: LiveTabl
     if (live === undefined) {
       throw new RowanError(
         'ERR_TABLE_NOT_FOUND',
-        `The table "${name}" does not exist. Create it with database.createTables(), or with the statements of \`rowan ddl\`.`,
+        `The table "${name}" does not exist. Create it: open a database that may write with { tables: 'create' }, or run the statements of \`rowan ddl\`.`,
         { details: { table: name } },
       );
     }

@@ -124,6 +124,8 @@ test('a database is not made by being read, and options that contradict are refu
   // Its tables are declared and not there.
   await expect(open({ path, entities, readOnly: true })).rejects.toMatchObject({
     code: 'ERR_TABLE_NOT_FOUND',
+    // Whoever reads this has no database whose methods could be called.
+    message: expect.stringMatching(/Create it: open a database that may write with \{ tables: 'create' \}/),
   });
 });
 
