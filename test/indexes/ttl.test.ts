@@ -214,6 +214,27 @@ test('a row that ends takes its entries with it, also those that a build or a re
   expect(await entries()).toBe(2);
 });
 
+test('a row that had ended and is there again, as the clock was set back, takes no unique value from who has it since', async () => {
+  const start = Date.UTC(2020, 0, 1);
+  const clock = settableClock(start);
+  await using db = await openMemory({ entities: [Session], clock });
+  const sessions = db.repository(Session);
+  const holders = async () => found(sessions.by('byToken').find({ token: 't' }));
+  await sessions.put({ id: 'a', token: 't', visits: 1, lives: 60_000 });
+  clock.advance(61_000);
+  await sessions.put({ id: 'd', token: 't' });
+  clock.set(start + 30_000);
+  expect(await sessions.get({ id: 'a' })).toMatchObject({ token: 't', visits: 1 });
+  for (const change of [{ user: 'ann' }, { lives: 600_000 }])
+    await expect(sessions.update({ id: 'a' }, change)).rejects.toMatchObject({ code: 'ERR_CONFLICT' });
+  expect(await holders()).toEqual(['d']);
+  await sessions.update({ id: 'a' }, { user: 'ann', token: 'other', lives: 600_000 });
+  expect(await holders()).toEqual(['d']);
+  clock.advance(60_000);
+  expect(await sessions.get({ id: 'a' })).toMatchObject({ token: 'other', user: 'ann' });
+  expect(await db.index(Session, 'byToken').verify()).toMatchObject({ ...WELL, shared: [] });
+});
+
 describe('entries end with a life that was shortened', () => {
   @Entity({ table: { name: 'visits', families: { d: {} } } })
   @RowKey(part('id'))

@@ -127,7 +127,8 @@ export class IndexMaintainer implements StepMaintainer {
 
   /**
    * @throws ConflictError when another entity has the value. An entry that its own row does not confirm blocks
-   * nobody.
+   * nobody. Where rows end, an entry is looked at that the row had before, too: another row may have taken the value after this
+   * one had ended, and the clock was set back.
    */
   private addEffects(
     change: EntryChange,
@@ -141,7 +142,8 @@ export class IndexMaintainer implements StepMaintainer {
       out.push({ table, mutation: entryNoteOf(row) });
       return;
     }
-    const asked = index.index.unique && (before === undefined || after === undefined);
+    const isOwn = before !== undefined && after !== undefined && !this.planner.life.ends;
+    const asked = index.index.unique && !isOwn;
     const holder = asked ? this.holder(change, step) : dataRow;
     const own = holder !== undefined && equalBytes(holder, dataRow);
     if (after === undefined) {
