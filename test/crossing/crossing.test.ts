@@ -1,6 +1,6 @@
 /**
  * Features crossed: random declarations that have several at once, random programs of every way of writing, one at a time,
- * in batches and in transactions, between flushes, compactions and openings with moved columns, held against a plain Map.
+ * in batches and in transactions, between flushes, compactions, openings with moved columns and clocks that are set back, held against a plain Map.
  */
 
 import { describe, expect, it } from 'vitest';
@@ -8,12 +8,13 @@ import { type Database, type OpenOptions, open } from '../../src/database.js';
 import { RowanError, SchemaError } from '../../src/errors.js';
 import type { BaseQuery } from '../../src/query/base-query.js';
 import type { EmbeddedEngine } from '../../src/store/engine.js';
+import { Delete } from '../../src/table/index.js';
 import { MemoryFileSystem } from '../../src/testing/fs/memory-fs.js';
 import { settableClock } from '../../src/testing/open-memory.js';
 import { record } from '../proof/evidence.js';
 import { mayGoOn, scaled } from '../proof/scale.js';
 import { Random } from '../query/model/random.js';
-import { type Declared, declare, KEPT_VERSIONS, type Values } from './declare.js';
+import { type Declared, declare, type Feature, KEPT_VERSIONS, type Values } from './declare.js';
 import { Derived } from './derived.js';
 import { keyText, Model, type Operation, type Row, type Rows } from './model.js';
 import {
@@ -35,6 +36,9 @@ const FIRST = Number(process.env['ROWAN_SEED'] ?? 1);
 const STEPS = 14;
 const START = 1_700_000_000_000;
 
+/** What shows the times of writes: where the clock stands still, several have the same. */
+const SHOW_TIMES: readonly Feature[] = ['stamps', 'softDelete', 'versions', 'past'];
+
 const rowText = ({ key, values }: Row): string => shown({ ...values, ...key });
 
 class Run {
@@ -55,17 +59,29 @@ class Run {
 
   /** Draws the settings of the store: apart, so that they change no program. */
   private readonly settings: Random;
+  /** Draws when the clock is set back. */
+  private readonly backs: Random;
+  /** The store's time. */
+  private time = START;
 
   constructor(readonly seed: number) {
     this.random = new Random(seed ^ 0x5eed);
     this.settings = new Random(seed ^ 0x5e77);
+    this.backs = new Random(seed ^ 0xbac5);
     this.declared = declare(new Random(seed), false);
     const { features, renew } = this.declared;
     compareVersions(renew || features.has('ownTtl') ? 1 : KEPT_VERSIONS);
     const { clock } = this;
+    const time = () => {
+      this.time = Math.max(this.time, clock());
+      return this.time;
+    };
     this.derived = new Derived(this.declared.features, shown);
     this.model = new Model(this.declared, {
       get now() {
+        return time();
+      },
+      get clock() {
         return clock();
       },
     });
@@ -89,7 +105,8 @@ class Run {
   /** Reads in every way from a store opened read-only beside this one, from a checkpoint of it, or from what is restored of its tables. */
   private async elsewhere(): Promise<void> {
     const { db, settings } = this;
-    const drawn = settings.next();
+    // What is restored onto a clock that is behind is newer than what is written then.
+    const drawn = settings.next() * (this.clock() < this.time ? 0.85 : 1);
     const how = drawn < 0.3 ? 'checkpoint' : drawn < 0.85 ? 'reader' : 'restored';
     this.log.push(how);
     const path = `/copy${this.copies++}`;
@@ -112,6 +129,8 @@ class Run {
 
   async step(): Promise<void> {
     const { random, model, declared } = this;
+    if (!SHOW_TIMES.some((feature) => declared.features.has(feature)) && this.backs.chance(0.2))
+      await this.goBack();
     this.clock.advance(random.chance(0.12) ? 40_000 + random.below(90_000) : 20 + random.below(40));
     const sort = random.below(10);
     if (sort === 0) await this.upkeep();
@@ -126,6 +145,17 @@ class Run {
       );
     }
     if (declared.features.has('past')) this.moments.push({ time: this.clock() + 15, rows: model.rows });
+  }
+
+  /** Sets the clock back, but not before the end of a row: that would be there again. */
+  private async goBack(): Promise<void> {
+    const { clock, backs, db } = this;
+    // The store has the time that it saw at a write.
+    this.time = Math.max(this.time, clock());
+    await (db as Database<EmbeddedEngine>).engine.table('crossing').delete(new Delete(Buffer.from('none')));
+    const back = backs.pick([1, 1000, 60_000, 3_600_000]);
+    clock.set(Math.max(START, this.model.lastEnd, clock() - back));
+    this.log.push(`back to +${clock() - START}`);
   }
 
   private note(operation: Operation): void {

@@ -54,9 +54,12 @@ export interface Operation {
 export const keyText = (key: Values): string =>
   [key['k0'], key['k1']].map((value) => (value instanceof Date ? value.getTime() : String(value))).join('/');
 
-/** Of the clock: when operations take place. */
+/** When operations take place. */
 interface Moment {
+  /** The store's time, at which lives begin: it stands still while the clock is set back. */
   readonly now: number;
+  /** By which lives end. */
+  readonly clock: number;
 }
 
 /** What is stored, changed by one operation after the other; a copy of the whole for each, so that any can be gone back to. */
@@ -76,7 +79,13 @@ export class Model {
   /** The row, if it has not ended. */
   row(key: Values): Row | undefined {
     const row = this.rows.get(keyText(key));
-    return row === undefined || (row.end !== undefined && row.end <= this.moment.now) ? undefined : row;
+    return row === undefined || (row.end !== undefined && row.end <= this.moment.clock) ? undefined : row;
+  }
+
+  /** The last time at which a row has ended by itself, if it was not written again since. */
+  get lastEnd(): number {
+    const ends = [...this.rows.values()].map(({ end }) => end ?? 0);
+    return Math.max(0, ...ends.filter((end) => end <= this.moment.clock));
   }
 
   /** The row, if it is there for those who read. */

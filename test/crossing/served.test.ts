@@ -39,6 +39,9 @@ async function runProgram(seed: number): Promise<boolean> {
     get now() {
       return Date.now();
     },
+    get clock() {
+      return Date.now();
+    },
   });
   const derived = new Derived(features, shown);
   const log: string[] = [];
