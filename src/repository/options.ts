@@ -205,10 +205,15 @@ export type CountersOf<C extends KeyedClass> = {
 /** A number for a counter; for a Map of counters, a Map of numbers. */
 type Counted<T, N> = NonNullable<T> extends ReadonlyMap<infer K, unknown> ? ReadonlyMap<K, N> : N;
 
+/** Takes no property. An object type without properties would take any. */
+interface NoProperties {
+  readonly [name: string]: never;
+}
+
 /** Amounts to add, by counter; for Maps, by key. */
-export type Amounts<C extends KeyedClass> = {
-  readonly [Name in CountersOf<C>]?: Counted<EntityOf<C>[Name & keyof EntityOf<C>], bigint | number>;
-};
+export type Amounts<C extends KeyedClass> = [CountersOf<C>] extends [never]
+  ? NoProperties
+  : { readonly [Name in CountersOf<C>]?: Counted<EntityOf<C>[Name & keyof EntityOf<C>], bigint | number> };
 
 /** Values after an increment; of a Map, those of the incremented entries. */
 export type CounterValues<C extends KeyedClass> = {
@@ -226,9 +231,9 @@ export type AppendablesOf<C extends KeyedClass> = {
 export type PlainOf<C extends KeyedClass> = { [Name in keyof EntityOf<C>]?: JsonValue };
 
 /** Values to append, by column. */
-export type Suffixes<C extends KeyedClass> = {
-  readonly [Name in AppendablesOf<C>]?: NonNullable<EntityOf<C>[Name & keyof EntityOf<C>]>;
-};
+export type Suffixes<C extends KeyedClass> = [AppendablesOf<C>] extends [never]
+  ? NoProperties
+  : { readonly [Name in AppendablesOf<C>]?: NonNullable<EntityOf<C>[Name & keyof EntityOf<C>]> };
 
 /** One stored version of a column. */
 export interface HistoryEntry<T> {
