@@ -14,6 +14,7 @@ export { ConditionalWrite } from './conditional.js';
 export { EmbeddedExecutor } from './embedded-executor.js';
 export { EntryExpiry } from './expiry.js';
 export type { HistoryOptions } from './history.js';
+
 export type {
   ChangeImage,
   ChangeStep,
@@ -42,7 +43,7 @@ export {
   removeIntents,
   waitingIn,
 } from './outbox.js';
-export { EntityReader, type ShapedReadOptions } from './reader.js';
+export { EntityReader } from './reader.js';
 export { type AheadRow, AheadWriter, type LaterWork } from './remote/ahead-writer.js';
 export { BackgroundBatches } from './remote/background-batches.js';
 export { FollowUps } from './remote/follow-ups.js';

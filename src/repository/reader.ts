@@ -1,9 +1,7 @@
 import type { JsonValue } from '../codec/index.js';
-import { InvalidArgumentError, ofItem, QueryError } from '../errors.js';
-import type { KeyDictionaries } from '../key/index.js';
+import { InvalidArgumentError, QueryError } from '../errors.js';
 import type { RowChanger } from '../query/bulk-change.js';
-import { Deadline } from '../query/deadline.js';
-import { readOptionsOf, withDefaults } from '../query/find-options.js';
+import { withDefaults } from '../query/find-options.js';
 import {
   type CheckedWith,
   checkFindOptions,
@@ -11,14 +9,10 @@ import {
   type EntityQuery,
   emptySpec,
   type FindOptions,
-  liveFilter,
-  type Operations,
   type Predicate,
   parseKeyConditions,
   EntityQuery as Query,
   type ReadOptions,
-  RowLoader,
-  relatedRead,
   type ShapedBy,
   type ShapeOptions,
   splitConditions,
@@ -27,18 +21,7 @@ import {
   type Where,
   type WhereBuilder,
 } from '../query/index.js';
-import { loadTexts } from '../query/loader.js';
-import {
-  applyReadSet,
-  type ReadSet,
-  readAll,
-  readColumns,
-  readSelected,
-  storedParts,
-} from '../query/projection.js';
 import type { AccessPath } from '../query/query-spec.js';
-import { applyHints } from '../query/read-plan.js';
-import { giveBackRawRow, type ReadTally, takeRawRow } from '../query/row.js';
 import type {
   CheckedPrefix,
   EntityOf,
@@ -47,7 +30,7 @@ import type {
   KeyOf,
   KeyQuery,
 } from '../schema/entity-types.js';
-import type { ColumnSchema, EntitySchema, PlainOptions } from '../schema/types.js';
+import type { EntitySchema, PlainOptions } from '../schema/types.js';
 import {
   checkGiven,
   checkOptions,
@@ -58,11 +41,11 @@ import {
   isPlainObject,
   isRecord,
 } from '../table/checks.js';
-import { type Filter, Get, type RawRow, type Result, type TimeRange } from '../table/index.js';
+import type { TimeRange } from '../table/index.js';
 import { ByIndex, type IndexFinder } from './by-index.js';
-import { beginOfRows } from './observed-executor.js';
+import { KeyReads } from './key-reads.js';
 import type { PlainOf } from './options.js';
-import { notFound, randomSalt } from './row-access.js';
+import { notFound } from './row-access.js';
 
 /** Options of `get` and `getMany`. */
 export type ShapedReadOptions<C extends KeyedClass> = ReadOptions & ShapeOptions<C>;
@@ -74,19 +57,8 @@ type ConditionsWithoutKey<C extends KeyedClass> = {
 
 /** Reads entities of one class. Immutable. `Repository` extends it; `asOf()` and `reading()` return others. */
 export class EntityReader<C extends KeyedClass> {
-  private readonly loader: RowLoader;
-  private readonly readSet: ReadSet;
-  private readonly deterministic: boolean;
-  /** Whether an entity can be built from its row without hooks and dictionaries. */
-  private readonly loadsAlone: boolean;
-  private readonly dictionaries: KeyDictionaries | undefined;
-  /**
-   * Columns of key parts that the key holds only as a digest or bucket: a row must have the requested values in them.
-   */
-  private readonly storedParts: readonly ColumnSchema[];
-
-  /** The filter that excludes soft-deleted entities. */
-  private readonly living: Filter | undefined;
+  /** What `get`, `getMany` and `exists` read. */
+  private readonly rows: KeyReads;
 
   /** The finders that `by` has created. */
   private readonly finders = new Map<string, ByIndex<C>>();
@@ -100,17 +72,8 @@ export class EntityReader<C extends KeyedClass> {
     private readonly timeRange: TimeRange | undefined,
     /** Default options of every read. */
     private readonly defaults?: ReadOptions,
-    /** The properties that `get` and `getMany` read besides the key. Undefined: all. */
-    selected?: readonly string[],
   ) {
-    this.readSet =
-      selected === undefined ? readAll(schema) : readSelected(schema, selected, [], timeRange !== undefined);
-    this.loader = new RowLoader(schema, access, this.readSet.properties);
-    this.deterministic = schema.key.deterministic;
-    this.dictionaries = schema.key.dictionaries;
-    this.loadsAlone = this.dictionaries === undefined && schema.lifecycle.afterLoad === undefined;
-    this.storedParts = storedParts(schema);
-    this.living = liveFilter(schema);
+    this.rows = new KeyReads(schema, access, timeRange, defaults);
   }
 
   /**
@@ -128,10 +91,7 @@ export class EntityReader<C extends KeyedClass> {
     options: O & CheckedWith<EntityOf<C>, O>,
   ): Promise<ShapedBy<C, O> | null>;
   get(key: KeyOf<C>, given?: ShapedReadOptions<C>): Promise<EntityOf<C> | null> {
-    if (isShaped(given)) return this.getShaped(given!, (reader, options) => reader.get(key, options));
-    const { operations } = this.access;
-    if (operations?.hasListeners) return this.getObserved(key, given, operations);
-    return this.getOne(key, given);
+    return this.rows.get(key, given) as Promise<EntityOf<C> | null>;
   }
 
   /**
@@ -149,95 +109,6 @@ export class EntityReader<C extends KeyedClass> {
     return entity;
   }
 
-  private async getObserved(
-    key: KeyOf<C>,
-    given: ReadOptions | undefined,
-    operations: Operations,
-  ): Promise<EntityOf<C> | null> {
-    checkKey(this.schema, 'get', key);
-    const known = this.dictionaries === undefined ? key : await this.knownKey(key);
-    const running = beginOfRows(operations, this.schema, 'get', [this.schema.mapper.rowOf(known)]);
-    return running.follow(() => this.getOne(key, given, running));
-  }
-
-  private async getOne(
-    key: KeyOf<C>,
-    given: ReadOptions | undefined,
-    tally?: ReadTally,
-  ): Promise<EntityOf<C> | null> {
-    const options = this.defaults === undefined ? given : this.withDefaults(given);
-    checkKey(this.schema, 'get', key);
-    const get = this.getOf(this.dictionaries === undefined ? key : await this.knownKey(key), options);
-    this.refuseRandom('get');
-    const { sync, table } = this.access;
-    if (sync?.getRaw !== undefined && options === undefined && tally === undefined) {
-      const raw = takeRawRow();
-      const found = sync.getRaw(get, raw) ? this.loader.load(raw) : null;
-      // A promised entity has copied its bytes.
-      giveBackRawRow(raw);
-      const entity = found instanceof Promise ? await found : found;
-      return this.withStoredParts(key, entity);
-    }
-    const result = await table.get(get, options);
-    if (tally !== undefined) count(tally, result);
-    if (this.dictionaries !== undefined) await loadTexts([this.schema.key], [result]);
-    return this.withStoredParts(key, await this.loader.load(result));
-  }
-
-  /** `getMany` where all reads are synchronous: one raw row is reused for all. */
-  private getRaws(
-    getRaw: (get: Get, into: RawRow) => boolean,
-    gets: readonly Get[],
-    keys: readonly KeyOf<C>[],
-  ): (EntityOf<C> | null | Promise<EntityOf<C> | null>)[] {
-    const raw = takeRawRow();
-    const entities = gets.map((get, i) => {
-      const found = getRaw(get, raw) ? this.loader.load(raw) : null;
-      return found instanceof Promise
-        ? found.then((entity) => this.withStoredParts(keys[i]!, entity))
-        : this.withStoredParts(keys[i]!, found);
-    });
-    giveBackRawRow(raw);
-    return entities;
-  }
-
-  /** Reads with `select` and `with`: through a reader of the selected properties, then loads the relations. */
-  private async getShaped<R>(
-    { select, with: relations, ...rest }: ShapedReadOptions<C>,
-    read: (reader: EntityReader<C>, options: ReadOptions) => Promise<R>,
-  ): Promise<R> {
-    const { schema, access, timeRange, defaults } = this;
-    const options = this.withDefaults<ReadOptions>(rest)!;
-    const view = { timeRange, options: readOptionsOf(options) };
-    const related = relatedRead(schema, access.related, select, relations, view);
-    const reader = new EntityReader<C>(schema, access, timeRange, defaults, related.selected);
-    const work = async (): Promise<R> => {
-      const found = await read(reader, options);
-      const entities = (isList(found) ? found : [found]) as readonly (object | null)[];
-      await related.attach(entities.filter((one) => one !== null));
-      return found;
-    };
-    return options.timeout === undefined ? work() : new Deadline(options.timeout, false).within(work());
-  }
-
-  /** The entity, unless its row shares only the digest of the key with the requested one. */
-  private withStoredParts(key: KeyOf<C>, entity: object | null): EntityOf<C> | null {
-    if (entity === null || this.storedParts.length === 0) return entity as EntityOf<C> | null;
-    for (const { property, codec } of this.storedParts) {
-      const stored: unknown = Reflect.get(entity, property);
-      const asked: unknown = Reflect.get(key, property);
-      if (stored === undefined || Buffer.compare(codec.encode(stored), codec.encode(asked)) !== 0)
-        return null;
-    }
-    return entity as EntityOf<C>;
-  }
-
-  /** The key; if one of its texts has no dictionary id, a key that no entity has. */
-  private async knownKey(key: KeyOf<C>): Promise<KeyOf<C>> {
-    const [known] = await this.dictionaries!.known([key]);
-    return known!;
-  }
-
   /**
    * The entities with these keys, in order; null where there is none. `select` and `with` as in `get`.
    * @throws KeyError naming the position of a wrong key.
@@ -247,44 +118,8 @@ export class EntityReader<C extends KeyedClass> {
     keys: readonly KeyOf<C>[],
     options: O & CheckedWith<EntityOf<C>, O>,
   ): Promise<(ShapedBy<C, O> | null)[]>;
-  async getMany(keys: readonly KeyOf<C>[], given?: ShapedReadOptions<C>): Promise<(EntityOf<C> | null)[]> {
-    if (isShaped(given)) return this.getShaped(given!, (reader, options) => reader.getMany(keys, options));
-    const options = this.withDefaults(given);
-    if (!isList(keys)) {
-      throw new InvalidArgumentError(`getMany takes an array of keys, not ${describe(keys)}.`);
-    }
-    keys.forEach((key, i) => {
-      at(i, () => checkKey(this.schema, 'getMany', key));
-    });
-    this.refuseRandom('getMany');
-    const known = this.dictionaries === undefined ? keys : await this.dictionaries.known(keys);
-    const gets = known.map((key, i) => at(i, () => this.getOf(key, options)));
-    const { operations, sync, table } = this.access;
-    if (sync?.getRaw !== undefined && options === undefined && this.loadsAlone && !operations?.hasListeners) {
-      const ahead = sync.readAhead?.(gets);
-      if (ahead !== undefined) await ahead;
-      return Promise.all(this.getRaws(sync.getRaw.bind(sync), gets, keys));
-    }
-    const read = (): Promise<Result[]> => table.getAll(gets, options);
-    const results = operations?.hasListeners
-      ? await beginOfRows(
-          operations,
-          this.schema,
-          'getMany',
-          gets.map(({ row }) => row),
-        ).follow(async (running) => {
-          const found = await read();
-          for (const result of found) count(running, result);
-          return found;
-        })
-      : await read();
-    if (this.dictionaries !== undefined) await loadTexts([this.schema.key], results);
-    const entities: (EntityOf<C> | null)[] = [];
-    for (const [i, result] of results.entries()) {
-      const loaded = this.loader.load(result);
-      entities.push(this.withStoredParts(keys[i]!, loaded instanceof Promise ? await loaded : loaded));
-    }
-    return entities;
+  getMany(keys: readonly KeyOf<C>[], given?: ShapedReadOptions<C>): Promise<(EntityOf<C> | null)[]> {
+    return this.rows.getMany(keys, given) as Promise<(EntityOf<C> | null)[]>;
   }
 
   /**
@@ -331,47 +166,7 @@ export class EntityReader<C extends KeyedClass> {
    */
   async exists(key: KeyOf<C> | ConditionsWithoutKey<C>, options?: ReadOptions): Promise<boolean> {
     if (isRecord(key) && !isKey(this.schema, key)) return this.where(key as Where<C>, options).exists();
-    return this.existsKey(key as KeyOf<C>, options);
-  }
-
-  private async existsKey(key: KeyOf<C>, given: ReadOptions | undefined): Promise<boolean> {
-    const options = this.withDefaults(given);
-    checkKey(this.schema, 'exists', key);
-    this.refuseRandom('exists');
-    const known = this.dictionaries === undefined ? key : await this.knownKey(key);
-    const deleted = this.schema.columns.filter(({ property }) => property === this.schema.deletedProperty);
-    const needed = [...this.storedParts, ...deleted];
-    const { operations } = this.access;
-    if (!operations?.hasListeners) return this.isThere(key, known, needed, options);
-    const row = this.schema.mapper.rowOf(known);
-    return beginOfRows(operations, this.schema, 'exists', [row]).follow(async (running) => {
-      const found = await this.isThere(key, known, needed, options);
-      if (found) running.rows = 1;
-      return found;
-    });
-  }
-
-  private async isThere(
-    key: KeyOf<C>,
-    known: KeyOf<C>,
-    needed: readonly ColumnSchema[],
-    options: ReadOptions | undefined,
-  ): Promise<boolean> {
-    const read = readColumns(this.schema, needed, [], undefined, this.timeRange !== undefined);
-    const get = this.getOf(known, options, read);
-    const { marker, timeToLive } = this.schema;
-    // An expired entity may leave columns for a moment, but no marker.
-    const ends = timeToLive.lifelong ? marker : undefined;
-    if (needed.length === 0 && ends === undefined) {
-      return this.access.table.exists(get.setCheckExistenceOnly(true), options);
-    }
-    const result = await this.access.table.get(get, options);
-    if (result.isEmpty) return false;
-    if (ends !== undefined && !result.getValue(ends.family, ends.qualifier)) return false;
-    return this.storedParts.every(({ property, codec, family, qualifier }) => {
-      const stored = result.getValue(family, qualifier);
-      return stored !== undefined && Buffer.compare(stored, codec.encode(Reflect.get(key, property))) === 0;
-    });
+    return this.rows.exists(key, options);
   }
 
   /**
@@ -486,23 +281,6 @@ export class EntityReader<C extends KeyedClass> {
     return new Query<C>(this.access, spec, options, this.changer);
   }
 
-  /** @throws KeyError where salts are random, so that a key may identify several rows. */
-  private refuseRandom(doing: string): void {
-    if (!this.deterministic) throw randomSalt(this.schema, doing);
-  }
-
-  private getOf(key: KeyOf<C>, options: ReadOptions | undefined, read: ReadSet = this.readSet): Get {
-    const get = new Get(this.schema.mapper.rowOf(key));
-    applyReadSet(get, read);
-    if (this.timeRange !== undefined) get.setTimeRange(this.timeRange.min, this.timeRange.max);
-    if (options !== undefined) {
-      checkReadOptions('get', options);
-      applyHints(get, options);
-    }
-    if (this.living !== undefined && options?.withDeleted !== true) get.setFilter(this.living);
-    return get;
-  }
-
   /** The same reads as of this time (ms or Date), as far as families keep old versions and deletes. */
   asOf(time: number | Date): EntityReader<C> {
     return new EntityReader<C>(this.schema, this.access, timeRangeAt(time), this.defaults);
@@ -528,38 +306,9 @@ export class EntityReader<C extends KeyedClass> {
   }
 }
 
-/** Whether options have `select` or `with`. */
-function isShaped(options: unknown): boolean {
-  return isRecord(options) && (options['select'] !== undefined || options['with'] !== undefined);
-}
-
 /** Whether an object has a value for each key part, so that `exists` treats it as a key. */
 function isKey({ key }: EntitySchema, given: Readonly<Record<string, unknown>>): boolean {
   return key.parts.every(({ name }) => name in given && !isPlainObject(given[name]));
-}
-
-/** @throws InvalidArgumentError on a key that is no object. */
-function checkKey(schema: EntitySchema, doing: string, key: unknown): void {
-  if (isRecord(key)) return;
-  throw new InvalidArgumentError(
-    `${schema.name}.${doing}: the key is ${describe(key)}. Give an object with ${schema.key.parts.map(({ name }) => name).join(', ')}.`,
-    { details: { entity: schema.name } },
-  );
-}
-
-function count(tally: ReadTally, result: Result): void {
-  if (result.isEmpty) return;
-  tally.rows++;
-  for (const { value } of result.cells) tally.bytes += value.length;
-}
-
-/** Calls `work` for the key at `index`. @throws its error, with the position. */
-function at<T>(index: number, work: () => T): T {
-  try {
-    return work();
-  } catch (error) {
-    throw ofItem(error, 'getMany', index);
-  }
 }
 
 type PlainSource = Readonly<Record<string, JsonValue>>;

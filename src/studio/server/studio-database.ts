@@ -50,7 +50,7 @@ interface StudioCommit {
 }
 
 interface StudioTransaction {
-  repository(target: KeyedClass): Repository<KeyedClass>;
+  repository(target: KeyedClass): object;
   table(name: string): Table;
 }
 
@@ -59,7 +59,7 @@ export interface StudioDatabase {
   readonly engine: Engine;
   readonly admin: Admin;
   readonly schema: StudioSchema;
-  repository(target: KeyedClass): Repository<KeyedClass>;
+  repository(target: KeyedClass): object;
   index?(
     target: KeyedClass,
     name: never,
