@@ -14,6 +14,18 @@ interface CommandModule {
   readonly load: () => Promise<(program: Command, context: CliContext) => void>;
 }
 
+/** The headings of `rowan --help`, in its order, and the commands below each. */
+export const HEADINGS: readonly (readonly [heading: string, commands: readonly string[]])[] = [
+  ['Projects and test data', ['init', 'seed', 'synth']],
+  ['Looking at a store or cluster', ['studio', 'shell', 'top', 'hbase', 'mcp', 'serve']],
+  ['Declarations', ['lint', 'diagram', 'ddl', 'introspect', 'codegen', 'key', 'cell', 'hotspots', 'size']],
+  ['Changes of schemas', ['schema', 'migrate', 'rekey']],
+  ['What follows from rows', ['index', 'summary', 'denormalized', 'references', 'mutual']],
+  ['Whole tables', ['count', 'cells', 'job', 'entities', 'export', 'import', 'importtsv', 'bulkload']],
+  ['Two tables', ['copy', 'verify', 'sync', 'hash']],
+  ['Backup and repair', ['backup', 'backups', 'restore', 'store']],
+];
+
 export const COMMANDS: readonly CommandModule[] = [
   {
     commands: {

@@ -3,7 +3,7 @@
 import { statSync } from 'node:fs';
 import { Command, CommanderError } from 'commander';
 import { isDiskFull, RowanError } from '../errors.js';
-import { COMMANDS } from './commands.js';
+import { COMMANDS, HEADINGS } from './commands.js';
 import { type CliContext, CliExit, packageVersion } from './context.js';
 
 /** Exit codes of `rowan`. */
@@ -96,12 +96,21 @@ function describeUsage(command: Command): void {
 
 const nameIn = (term: string): string => term.split(' ')[0]!;
 
+/** Adds the names of all commands, below their headings. */
 function listCommands(program: Command): void {
-  const terms = new Map<string, string>();
-  for (const [term, about] of COMMANDS.flatMap(({ commands }) => Object.entries(commands))) {
-    terms.set(nameIn(term), term);
-    program.command(nameIn(term)).description(about);
+  const all = COMMANDS.flatMap(({ commands }) => Object.entries(commands));
+  const terms = new Map(all.map(([term]) => [nameIn(term), term]));
+  const abouts = new Map(all.map(([term, about]) => [nameIn(term), about]));
+  for (const [heading, names] of [...HEADINGS, ['Other', [...terms.keys()]]] as const) {
+    program.commandsGroup(`${heading}:`);
+    for (const name of names) {
+      const about = abouts.get(name);
+      if (about === undefined) continue;
+      program.command(name).description(about);
+      abouts.delete(name);
+    }
   }
+  program.helpCommand('help [command]', 'display help for command');
   program.configureHelp({ subcommandTerm: (command) => terms.get(command.name()) ?? 'help [command]' });
 }
 

@@ -22,6 +22,30 @@ describe('rowan', () => {
     expect((await run('ddl', '--help')).out).toContain('--format');
   });
 
+  test('--help lists each command below a heading, and once', async () => {
+    const { out } = await run('--help');
+    expect(out).not.toContain('\nCommands:');
+    expect(out.match(/^\S[^:\n]*:$/gm)).toEqual([
+      'Options:',
+      'Projects and test data:',
+      'Looking at a store or cluster:',
+      'Declarations:',
+      'Changes of schemas:',
+      'What follows from rows:',
+      'Whole tables:',
+      'Two tables:',
+      'Backup and repair:',
+      'Other:',
+    ]);
+    const listed = out
+      .slice(out.indexOf('Projects and test data:'))
+      .match(/^ {2}[a-z]+/gm)!
+      .map((name) => name.trim());
+    const names = COMMANDS.flatMap(({ commands }) => Object.keys(commands)).map((term) => term.split(' ')[0]);
+    expect(listed.toSorted()).toEqual([...names, 'help'].toSorted());
+    expect(listed.slice(-2)).toEqual(['completion', 'help']);
+  });
+
   test('--help says of each command what its module says', async () => {
     for (const { commands, load } of COMMANDS) {
       const program = new Command('rowan');
