@@ -10,6 +10,8 @@ import type { FileMeta } from './footer.js';
 
 /** The most bytes of parts that are read together for one row. A row that needs more is read from blocks or parts, like any other. */
 const MAX_READ_BYTES = 16_384;
+/** Parts that do not fit are read like those of any other row: a buffer keeps the size of the largest row that it had. */
+const MAX_BUFFER_BYTES = 65_536;
 
 const finder = new PlainRowFinder();
 
@@ -53,11 +55,13 @@ export class RowReader {
     if (!position.toStartOf(target)) return undefined;
     const from = position.payloadAt + position.start;
     this.filled = 0;
+    if (!fits(position, position.part)) return undefined;
     let length = this.append(position, from, 0);
     this.find(target, from, length, false);
     if (finder.cells === 0) return null;
     while (finder.end === length && !position.endsRow(this.meta)) {
-      if (position.left === 0 || length > MAX_READ_BYTES) return undefined;
+      if (position.left === 0 || length > MAX_READ_BYTES || !fits(position, position.part + 1))
+        return undefined;
       position.part++;
       length = this.append(position, from, length);
       this.find(target, from, length, true);
@@ -81,7 +85,7 @@ export class RowReader {
     const offset = from + length;
     const count = group.end(part) - position.start;
     if (length + count > this.filled) {
-      const continues = position.left > 0 && !group.startsRow(part + 1);
+      const continues = position.left > 0 && !group.startsRow(part + 1) && fits(position, part + 1);
       const all = continues ? group.end(part + 1) - position.start : count;
       if (offset + all > file.size)
         throw corruption(file.path, offset, `parts of ${all} bytes do not fit there`);
@@ -117,4 +121,9 @@ export class RowReader {
     block.count = cells;
     return block;
   }
+}
+
+/** Whether the parts of the position's block up to this one fit into a buffer. */
+function fits({ group, start }: PartPosition, part: number): boolean {
+  return group!.end(part) - start <= MAX_BUFFER_BYTES;
 }

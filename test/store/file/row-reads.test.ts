@@ -41,7 +41,7 @@ describe('a single row, read once the cache is full', () => {
         bytes: fc.integer({ min: 1, max: bytes }),
       }),
     });
-    const aRow = fc.oneof(sized(9, 300, 8), sized(150, 200, 1), sized(3, 9000, 1));
+    const aRow = fc.oneof(sized(9, 300, 8), sized(150, 200, 1), sized(3, 9000, 1), sized(3, 90_000, 1));
     const read = fc.record({
       row: fc.nat(),
       odd: fc.boolean(),
@@ -86,6 +86,21 @@ describe('a single row, read once the cache is full', () => {
       ),
       { numRuns: scaled(12, 300, 3000) },
     );
+  });
+
+  test('leaves no memory behind that is larger than rows are usually', () => {
+    const cells = cellsOf([60, 2_000_000, 60, 40_000, 60].map((bytes) => ({ columns: 2, bytes })));
+    const cursor = full(cells, 65_536).cursor();
+    const bloom = new BloomKey();
+    for (const [i, expected] of cells.entries()) {
+      if (i % 2 === 1) continue;
+      bloom.setRow(expected.row);
+      const key = seekKey(expected.row, NONE, Number.MAX_SAFE_INTEGER, 255);
+      expectAt(cursor.seekInRow(key, bloom), cursor, expected);
+      expectAt(cursor.nextInRow(expected.row), cursor, cells[i + 1]!);
+    }
+    const { rows } = cursor as unknown as { rows: { buffer: { bytes: Uint8Array } } };
+    expect(rows.buffer.bytes.length).toBeLessThan(200_000);
   });
 
   test('is read with its part and nothing else, and not again when it was read twice', () => {
