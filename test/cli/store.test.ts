@@ -134,6 +134,27 @@ describe('rowan store', () => {
     expect(json.tables[0].regions[0].families).toMatchObject([{ cells: 2 }, { cells: 0 }]);
   });
 
+  test('compact leaves no byte of a deleted value in the folder', async () => {
+    const files = () =>
+      readdirSync(folder).filter(
+        (name) => /\d/.test(name) && readFileSync(join(folder, name)).includes('a deleted value'),
+      );
+    {
+      await using engine = await openEmbedded(folder, { background: 'inline' });
+      const table = engine.table('t');
+      for (const row of ['in a file', 'in the log']) {
+        await table.put(new Put(row).addColumn('f', 'deleted', `a deleted value ${row}`));
+        if (row === 'in a file') await engine.admin.flush('t');
+      }
+      for (const row of ['in a file', 'in the log'])
+        await table.delete(new Delete(row).addColumns('f', 'deleted'));
+    }
+    expect(files()).not.toEqual([]);
+    expect(await run('store', 'compact', folder)).toMatchObject({ code: 0 });
+    expect(files()).toEqual([]);
+    expect((await run('cells', folder, 't', '--no-progress')).out).toMatch(/rows\s+2\n/);
+  });
+
   test('verify finds a flipped bit, names the file and the offset, and ends with 1', async () => {
     expect(await run('store', 'verify', folder)).toMatchObject({
       code: 0,
