@@ -344,8 +344,9 @@ export class Repository<C extends KeyedClass> extends EntityReader<C> {
       count += keys.length;
       keys = [];
     };
-    for await (const entity of this.query(prefix as Readonly<Record<string, unknown>>)) {
-      keys.push(entity as unknown as KeyOf<C>);
+    const names = this.schema.key.parts.map(({ name }) => name as never);
+    for await (const key of this.query(prefix as Readonly<Record<string, unknown>>).select(...names)) {
+      keys.push(key as unknown as KeyOf<C>);
       if (keys.length === DELETED_AT_ONCE) await deleteKeys();
     }
     await deleteKeys();

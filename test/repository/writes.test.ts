@@ -386,6 +386,17 @@ test('deletePrefix deletes what begins so, and nothing else', async () => {
   expect(await lines.deletePrefix({ cart: 'none' })).toBe(0);
 });
 
+test('deletePrefix reads the keys and no columns', async () => {
+  const lines = database.repository(Line);
+  await lines.putMany([0, 1].map((line) => ({ cart: 'broken', line, article: 'a' })));
+  // Bytes that no text has.
+  const [[{ row }]] = (await lines.mutationsOf([{ cart: 'broken', line: 0 }])) as [[Put]];
+  await database.engine.table('writes_lines').put(new Put(row).addColumn('d', 'a', Uint8Array.of(0xff)));
+  await expect(lines.find({ cart: 'broken' }).all()).rejects.toMatchObject({ code: 'ERR_CODEC' });
+  expect(await lines.deletePrefix({ cart: 'broken' })).toBe(2);
+  expect(await lines.find({ cart: 'broken' }).all()).toEqual([]);
+});
+
 describe('hooks, defaults and required columns', () => {
   test('run around every way of writing', async () => {
     calls.length = 0;
