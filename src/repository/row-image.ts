@@ -1,6 +1,7 @@
 /** The newest cells of a row, before or after a change. */
 
 import { compareBytes, concatBytes, equalBytes } from '../bytes/index.js';
+import { counterAfter } from '../table/counter.js';
 import {
   Cell,
   CellType,
@@ -123,11 +124,9 @@ export class RowImage {
         }
         return;
       case 'increment':
-        for (const { family, qualifier, amount } of mutation.columns) {
-          const value = Buffer.alloc(8);
-          const before = this.value(family, qualifier);
-          const sum = (before === undefined ? 0n : Buffer.from(before).readBigInt64BE()) + amount;
-          value.writeBigInt64BE(BigInt.asIntN(64, sum));
+        for (const column of mutation.columns) {
+          const { family, qualifier } = column;
+          const value = counterAfter(this.value(family, qualifier), column);
           this.set(family, qualifier, Number.MAX_SAFE_INTEGER, value);
         }
         return;

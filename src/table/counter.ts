@@ -1,4 +1,4 @@
-import { RowanError } from '../errors.js';
+import { InvalidArgumentError, RowanError } from '../errors.js';
 import { Increment } from './mutation.js';
 import type { Table } from './table.js';
 
@@ -33,4 +33,26 @@ function isLost(error: unknown): boolean {
   return (
     error instanceof RowanError && error.code !== 'ERR_TIMEOUT' && error.details?.['outcome'] === 'unknown'
   );
+}
+
+/**
+ * The bytes of a counter after an increment: 8, big-endian. @param before undefined: absent, which counts as 0.
+ * @throws InvalidArgumentError for bytes that are no counter.
+ */
+export function counterAfter(
+  before: Uint8Array | undefined,
+  { family, qualifier, amount }: Increment['columns'][number],
+): Uint8Array {
+  if (before !== undefined && before.length !== 8) {
+    const name = `${family}:${Buffer.from(qualifier).toString('latin1')}`;
+    throw new InvalidArgumentError(
+      `Cannot increment ${name}: its value has ${before.length} bytes, a counter has 8 (big-endian int64). ` +
+        'Write it with an increment, or with the counter codec.',
+      { details: { family, counterBytes: before.length } },
+    );
+  }
+  const former = before === undefined ? 0n : new DataView(before.buffer, before.byteOffset, 8).getBigInt64(0);
+  const value = new Uint8Array(8);
+  new DataView(value.buffer).setBigInt64(0, BigInt.asIntN(64, former + amount));
+  return value;
 }

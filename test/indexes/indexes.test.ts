@@ -21,7 +21,7 @@ import {
 } from '../../src/index.js';
 import { raw, rawDecimal } from '../../src/public/codecs.js';
 import type { Repository } from '../../src/repository/index.js';
-import { Scan } from '../../src/table/index.js';
+import { Put, Scan } from '../../src/table/index.js';
 import { openMemory } from '../../src/testing/index.js';
 import { scaled } from '../proof/scale.js';
 import { Random } from '../query/model/random.js';
@@ -191,6 +191,29 @@ describe('an index', () => {
       (await people.find({}, { fullScan: true }).all()).filter(({ email }) => email != null).length,
     );
   });
+});
+
+test('an increment of bytes that another program wrote and that are no counter is refused, and changes nothing', async () => {
+  const Page = defineEntity({
+    name: 'Page',
+    table: defineTable({ name: 'index_pages', families: { d: {} } }),
+    key: [part('id', text)],
+    indexes: { byHits: { on: [part('hits')] } },
+    columns: (c) => ({ hits: c.counter('d:h'), title: c.column('d:t', text) }),
+  });
+  const served = onServer ? await openTestDatabase([Page]) : undefined;
+  const opened = served ?? (await openMemory({ entities: [Page] }));
+  const pages = opened.repository(Page);
+  await pages.put({ id: 'a', hits: 1n, title: 'A' });
+  const rows = opened.engine.table('index_pages');
+  const row = (await rows.scan(new Scan()).next())!.row;
+  await rows.put(new Put(row).addColumn('d', 'h', Buffer.from('17')));
+  await expect(pages.increment({ id: 'a' }, { hits: 1n })).rejects.toMatchObject({
+    code: 'ERR_INVALID_ARGUMENT',
+    message: expect.stringContaining('d:h: its value has 2 bytes, a counter has 8') as string,
+  });
+  expect(await pages.get({ id: 'a' }, { select: ['title'] })).toMatchObject({ title: 'A' });
+  await (served?.dispose() ?? opened.close());
 });
 
 describe('an index under times that were given', () => {

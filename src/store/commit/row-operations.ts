@@ -5,6 +5,7 @@
 
 import { compareBytes, concatBytes, EMPTY_BYTES } from '../../bytes/index.js';
 import { InvalidArgumentError } from '../../errors.js';
+import { counterAfter } from '../../table/counter.js';
 import {
   type Append,
   type Cell,
@@ -77,9 +78,7 @@ export function prepareDelta(
   if (mutation.kind === 'increment') {
     for (const column of mutation.columns) {
       const cell = current.getLatest(column.family, column.qualifier);
-      out.push(
-        successor(column, cell, addInt64(cell, column.amount, column), mutation, reader, now, timeAfter),
-      );
+      out.push(successor(column, cell, counterAfter(cell?.value, column), mutation, reader, now, timeAfter));
     }
   } else {
     for (const column of mutation.columns) {
@@ -120,30 +119,6 @@ export function nextTimestamp(cell: Cell): number {
       'the greatest possible timestamp, so no later value can be written. Delete that version first.',
     { details: { family: cell.family } },
   );
-}
-
-function addInt64(
-  cell: Cell | undefined,
-  amount: bigint,
-  column: { readonly family: string; readonly qualifier: Uint8Array },
-): Uint8Array {
-  const out = new Uint8Array(8);
-  const view = new DataView(out.buffer);
-  if (!cell) {
-    view.setBigInt64(0, amount);
-    return out;
-  }
-  if (cell.value.length !== 8) {
-    const name = `${column.family}:${Buffer.from(column.qualifier).toString('latin1')}`;
-    throw new InvalidArgumentError(
-      `Cannot increment ${name}: its value has ${cell.value.length} bytes, a counter has 8 (big-endian int64). ` +
-        'Write it with an increment, or with the counter codec.',
-      { details: { family: column.family, counterBytes: cell.value.length } },
-    );
-  }
-  const before = new DataView(cell.value.buffer, cell.value.byteOffset, 8).getBigInt64(0);
-  view.setBigInt64(0, BigInt.asIntN(64, before + amount));
-  return out;
 }
 
 /** The outcome of a check. */
