@@ -81,6 +81,10 @@ export class EmbeddedEngine implements Engine {
     return this.core.rowClock.now();
   }
 
+  advanceClock(time: number): void {
+    this.core.rowClock.advanceTo(time);
+  }
+
   observe(table: string, observer: WriteObserver): () => void {
     this.core.lifecycle.checkOpen();
     return this.core.observers.add(table, observer);

@@ -75,6 +75,11 @@ export interface Engine {
   /** The time, ms, that a write without a timestamp gets now, as far as it is known. On the embedded engine no later write gets an earlier one. */
   now(): number;
   /**
+   * Has no later write get an earlier time than this one (ms): for rows that another engine wrote by a clock that was ahead. Missing where
+   * servers have the clock.
+   */
+  advanceClock?(time: number): void;
+  /**
    * Calls an observer for every write of the table through this engine, of entities or below them. Returns a function that removes
    * the observer. Observers are not stored with the table: add them after each opening.
    * @throws InvalidArgumentError when the observer has neither `before` nor `after`.

@@ -54,6 +54,8 @@ export async function restoreTables(
     await requireEmpty(engine, table);
     await requireKnown(engine, table, join(folder, chainOf(table)[0]!.name, folderOf(table)), tables);
   }
+  // Otherwise changes of restored rows would be older than the rows.
+  engine.advanceClock?.(backup.begun);
   let rows = 0;
   let cells = 0;
   for (const table of tables) {

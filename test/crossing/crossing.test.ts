@@ -105,8 +105,7 @@ class Run {
   /** Reads in every way from a store opened read-only beside this one, from a checkpoint of it, or from what is restored of its tables. */
   private async elsewhere(): Promise<void> {
     const { db, settings } = this;
-    // What is restored onto a clock that is behind is newer than what is written then.
-    const drawn = settings.next() * (this.clock() < this.time ? 0.85 : 1);
+    const drawn = settings.next();
     const how = drawn < 0.3 ? 'checkpoint' : drawn < 0.85 ? 'reader' : 'restored';
     this.log.push(how);
     const path = `/copy${this.copies++}`;

@@ -52,6 +52,15 @@ export class RowClock {
     return this.rows.size > 0;
   }
 
+  /** Has no later write get a lower timestamp than `time`. @throws InvalidArgumentError when it is beyond the last time of a clock. */
+  advanceTo(time: number): void {
+    if (time > MAX_TIME)
+      throw new InvalidArgumentError(
+        `The time of a store ends at ${MAX_TIME} ms since 1970, before ${time}.`,
+      );
+    if (time > this.time) this.advance(time);
+  }
+
   /** The timestamp of a put of the row, or of an increment, append or row mutations. */
   ofPut(table: number, row: Uint8Array): number {
     if (!this.isAhead) return this.time;

@@ -462,6 +462,35 @@ test('a backup from before a summary was declared is refused where a program has
   expect(await fresh.repository(Summed).get({ id: 'x' } as never)).toBeNull();
 });
 
+test('what is written after a restore onto a clock that is behind is newer than what was restored', async () => {
+  const time = Date.UTC(2030, 0, 1);
+  const memory = { background: 'inline', automatic: false } as const;
+  const source = await openEmbedded('/s', {
+    ...memory,
+    fileSystem: new MemoryFileSystem(),
+    clock: () => time,
+  });
+  await source.admin.createTable(tableDescriptor('t', { f: {} }));
+  for (const row of ['x', 'y', 'z'])
+    await source.table('t').put(new Put(row).addColumn('f', 'q', 'restored'));
+  await backupTables(source, stage.folder);
+  await source.close();
+  const behind = { ...memory, fileSystem: new MemoryFileSystem(), clock: () => time - 3_600_000 };
+  const target = await openEmbedded('/t', behind);
+  await restoreTables(target, stage.folder);
+  await target.table('t').put(new Put('x').addColumn('f', 'q', 'later'));
+  await target.close();
+  const again = await openEmbedded('/t', behind);
+  const stored = async (row: string) =>
+    Buffer.from((await again.table('t').get(new Get(row))).getValue('f', 'q') ?? 'nothing').toString();
+  expect(await stored('x')).toBe('later');
+  await again.table('t').put(new Put('y').addColumn('f', 'q', 'later'));
+  await again.table('t').delete(new Delete('z'));
+  expect(await stored('y')).toBe('later');
+  expect(await stored('z')).toBe('nothing');
+  await again.close();
+});
+
 test('nothing is added to nothing, and a list that is none is refused', async () => {
   await expect(backupTables(stage.engine, stage.folder, { incremental: true })).rejects.toThrow(
     'Make a full one first',
