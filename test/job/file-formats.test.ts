@@ -2,6 +2,7 @@ import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { deflateRawSync, gzipSync } from 'node:zlib';
+import { parse } from 'csv-parse/sync';
 import fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { csvFields, csvLine } from '../../src/job/files/line-files.js';
@@ -143,6 +144,31 @@ test('records of CSV are read back as they were written', () => {
       expect(csvFields(csvLine(fields, separator), separator)).toEqual(fields);
     }),
     { numRuns: scaled(10, 100, 3000) },
+  );
+});
+
+test('records of CSV are read as the library reads them, and refused where it refuses them', () => {
+  const pieces = fc.constantFrom('"', '""', ',', ';', 'a', 'b c', '\n', '\r', ' ', '\ufeff', 'é');
+  const line = fc.array(pieces, { maxLength: 12 }).map((all) => all.join(''));
+  const outcome = (read: () => string[]): string[] | 'refused' => {
+    try {
+      return read();
+    } catch {
+      return 'refused';
+    }
+  };
+  fc.assert(
+    fc.property(line, fc.constantFrom(',', ';'), (record, delimiter) => {
+      const options = { delimiter, relax_column_count: true, record_delimiter: '\n' };
+      // Lines without quotes are one record each, whatever is in them.
+      fc.pre(record.includes('"'));
+      const records = outcome(() => parse(record, options).map((all) => all.join('\0')));
+      const wanted = records === 'refused' || records.length > 1 ? records : records[0]?.split('\0');
+      const found = outcome(() => csvFields(record, delimiter));
+      if (wanted !== 'refused' && records.length > 1) return;
+      expect(found).toEqual(wanted);
+    }),
+    { numRuns: scaled(300, 3000, 100_000) },
   );
 });
 

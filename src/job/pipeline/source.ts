@@ -302,7 +302,13 @@ function recordOf(columns: readonly string[], fields: readonly string[]): Record
       `It has ${fields.length} fields, but there are ${columns.length} columns.`,
     );
   }
-  return Object.fromEntries(fields.map((field, at) => [columns[at]!, field]));
+  const record: Record<string, string> = {};
+  for (let at = 0; at < fields.length; at++) {
+    const name = columns[at]!;
+    if (name === '__proto__') return Object.fromEntries(fields.map((field, i) => [columns[i]!, field]));
+    record[name] = fields[at]!;
+  }
+  return record;
 }
 
 function itemsOf(

@@ -28,6 +28,7 @@ class DescendingCodec<T> extends BaseCodec<T> {
   override readonly ordered: boolean;
   override readonly descending = true;
   override readonly uniform: 'bytes' | 'digits' | undefined;
+  override readonly typed: 'bigint' | 'date' | 'bytes' | undefined;
 
   constructor(readonly inner: BaseCodec<T>) {
     super();
@@ -38,6 +39,7 @@ class DescendingCodec<T> extends BaseCodec<T> {
     this.endsLast = inner.endsLast;
     this.ordered = inner.ordered;
     this.uniform = inner.uniform;
+    this.typed = inner.typed;
   }
 
   write(value: T, out: KeyWriter): void {
@@ -119,6 +121,7 @@ export const MAX_DATE = 8.64e15;
 export class DateCodec extends BaseCodec<Date> {
   readonly fixedLength = 8;
   override readonly ordered: boolean;
+  override readonly typed = 'date';
 
   constructor(
     readonly name: string,

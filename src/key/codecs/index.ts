@@ -20,6 +20,7 @@ export {
   isOfDays,
   isStoredForm,
   storedCodec,
+  storedType,
   storedValue,
   type Transform,
   TransformedCodec,

@@ -150,6 +150,12 @@ export function storedCodec<C extends InnerCodec>(codec: C): C {
   return transformedOf(codec)?.inner ?? codec;
 }
 
+/** The type of all values that a codec stores, where it is one that JSON lacks. */
+export function storedType(codec: InnerCodec): BaseCodec<unknown>['typed'] {
+  const stored = storedCodec(codec);
+  return stored instanceof BaseCodec ? stored.typed : undefined;
+}
+
 /** The stored form of a value. @throws RowanError `ERR_CODEC` when the codec's transform does not accept it. */
 export function storedValue(codec: InnerCodec, value: unknown): unknown {
   const conversion = conversionOf(codec);

@@ -4,7 +4,18 @@ import { join } from 'node:path';
 import fc from 'fast-check';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { Column, defineEntity, defineTable, Entity, RowKey, Table } from '../../../decorators/index.js';
-import { avroCodec, date, int64, type JsonValue, json, text, transformed } from '../../../src/codec/index.js';
+import {
+  avroCodec,
+  boolean,
+  date,
+  float64,
+  int32,
+  int64,
+  type JsonValue,
+  json,
+  text,
+  transformed,
+} from '../../../src/codec/index.js';
 import { bytes, part, raw, recordType, salt } from '../../../src/key/index.js';
 import { Scan } from '../../../src/table/index.js';
 import { openMemory } from '../../../src/testing/index.js';
@@ -154,6 +165,92 @@ test.each(formats)('values at the limits come back as %s', async (format) => {
   await importEntities(into.engine, into.repository(Limits), schema, [join(folder, 'limits')], { format });
   const found = await into.repository(Limits).find({}, { fullScan: true }).all();
   expect(found).toEqual(await query.all());
+});
+
+test('fields of CSV that other programs wrote are values of the columns, also texts that look like JSON', async () => {
+  const Written = defineEntity({
+    name: 'Written',
+    table: defineTable({ name: 'written', families: { d: {} } }),
+    key: [part('id')],
+    columns: (c) => ({
+      text: c.column('d:t', text).optional(),
+      count: c.column('d:c', int64).optional(),
+      when: c.column('d:w', date).optional(),
+      raw: c.column('d:r', bytes).optional(),
+      size: c.column('d:s', int32).optional(),
+      share: c.column('d:f', float64).optional(),
+      open: c.column('d:o', boolean).optional(),
+      kept: c.json('d:k').optional(),
+    }),
+  });
+  const path = join(folder, 'written.csv');
+  const texts = ['{"a":1}', '[1', '[2]', '12', ' 5 ', '-0', '1e5', 'true', 'null', 'say "hi"', '"q"'];
+  const records = texts.map(
+    (field, at) => `t${String(at).padStart(2, '0')},"${field.replaceAll('"', '""')}"`,
+  );
+  records.push(
+    'v1,,12,2026-11-28T10:00:00Z,1234,7,0.5,true,"{""a"":[1]}"',
+    'v2,,-9007199254740993,,YWJj,-7,1e3,false,7',
+  );
+  await writeFile(path, `id,text,count,when,raw,size,share,open,kept\n${records.join('\n')}\n`);
+  await using written = await openMemory({ entities: [Written] });
+  const repository = written.repository(Written);
+  await importEntities(written.engine, repository, written.schema.entity(Written), [path], { format: 'csv' });
+  const found = await repository.find({}, { fullScan: true }).all();
+  expect(found.flatMap((one) => one.text ?? [])).toEqual([
+    ...['{"a":1}', '[1', '[2]', '12', ' 5 ', '-0', '1e5', 'true', 'null', 'say "hi"', 'q'],
+  ]);
+  expect(found.slice(-2)).toMatchObject([
+    {
+      count: 12n,
+      when: new Date('2026-11-28T10:00:00Z'),
+      raw: new Uint8Array(Buffer.from('1234', 'base64')),
+      size: 7,
+      share: 0.5,
+      open: true,
+      kept: { a: [1] },
+    },
+    {
+      count: -9007199254740993n,
+      raw: new Uint8Array(Buffer.from('abc')),
+      size: -7,
+      share: 1000,
+      open: false,
+      kept: 7,
+    },
+  ]);
+});
+
+test('a value that its column does not take is named as it is in the file', async () => {
+  const Typed = defineEntity({
+    name: 'Typed',
+    table: defineTable({ name: 'typed', families: { d: {} } }),
+    key: [part('id')],
+    columns: (c) => ({
+      count: c.column('d:c', int64).optional(),
+      when: c.column('d:w', date).optional(),
+      raw: c.column('d:r', bytes).optional(),
+      size: c.column('d:s', int32).optional(),
+    }),
+  });
+  await using typed = await openMemory({ entities: [Typed] });
+  const repository = typed.repository(Typed);
+  const path = join(folder, 'typed.csv');
+  for (const [record, message] of [
+    ['a,1.5,,,', 'property "count": int64 cannot hold "1.5"'],
+    ['a,,soon,,', 'property "when": date cannot hold "soon"'],
+    ['a,,,%,', 'property "raw": bytes cannot hold "%"'],
+    ['a,,,,many', 'property "size": int32 cannot hold "many"'],
+    ['a,,,,5000000000', 'property "size": int32 cannot hold 5000000000'],
+  ] as const) {
+    await writeFile(path, `id,count,when,raw,size\n${record}\n`);
+    const schema = typed.schema.entity(Typed);
+    const importing = importEntities(typed.engine, repository, schema, [path], {
+      format: 'csv',
+      name: record,
+    });
+    await expect(importing).rejects.toThrow(message);
+  }
 });
 
 test('what is exported comes back, every value of it, and no other entity of the table', async () => {
