@@ -324,12 +324,17 @@ export class SummariesFeature implements Feature {
         !plans.some((plan) => equalBytes(plan.summary.id, id) && (ends ?? plan.ends) === plan.ends),
     );
     if (readOnly) {
-      if (undeclared.length === 0) return;
+      const [other] = undeclared;
+      if (other === undefined) return;
+      const { summary } = other;
+      const remedy = plans.some((plan) => plan.summary.name === summary)
+        ? 'Count it as it is declared now: rowan summary build'
+        : 'Declare it';
       throw new SchemaError(
-        `Table "${schema.table.descriptor.name}": the summary "${undeclared[0]!.summary}" of ${name} is not declared as it was built, so it would ` +
-          "miss what this program writes. Declare it, or open with tables: 'create', which disables it.",
+        `Table "${schema.table.descriptor.name}": the summary "${summary}" of ${name} is not declared as it was built, so it would ` +
+          `miss what this program writes. ${remedy}, or open with tables: 'create', which disables it.`,
         undefined,
-        { details: { entity: name, summary: undeclared[0]!.summary } },
+        { details: { entity: name, summary } },
       );
     }
     for (const { id, ...state } of undeclared) {
