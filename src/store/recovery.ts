@@ -235,6 +235,8 @@ function openForWriting(
     const core = new StoreCore({ ...parts, environment, lock, journal, ...workers });
     // Otherwise a store that is opened often and written rarely would accumulate segments to replay.
     core.maintenance.requestLogCollection();
+    for (const { regions } of core.catalog.tables())
+      for (const region of regions) core.throttle.opened(region);
     core.maintenance.allFilesChanged(core.catalog.tables());
     const { highest } = rowClock;
     const milliseconds = highest - settings.clock();

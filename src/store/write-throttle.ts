@@ -64,6 +64,16 @@ export class WriteThrottle {
     this.checkMemory();
   }
 
+  /** Called for each region of a store that was opened: its memstores have what was read from the log. */
+  opened(region: Region): void {
+    if (!this.automatic) return;
+    const flushSize = this.actions.flushSizeOf(region);
+    for (const store of region.stores) {
+      if (store.memstoreBytes >= flushSize) this.actions.requestFlush(region, store);
+    }
+    this.checkMemory();
+  }
+
   /** Called when memory may have been freed: after flushes, splits, and drops of tables. */
   relieved(): void {
     if (this.full) this.checkMemory();

@@ -185,6 +185,20 @@ test('a log that was open is written anew before its bytes are vouched for', asy
   await engine.close();
 });
 
+test('what an opening reads from the log is flushed from the flush size on, without another write', async () => {
+  const disk = await killed();
+  const engine = await openEmbedded('/db', {
+    fileSystem: disk,
+    background: 'inline',
+    memstoreFlushSize: 4000,
+  });
+  await engine.quiet();
+  const [family] = engine.stats().tables[0]!.regions[0]!.families;
+  expect(family).toMatchObject({ memstoreBytes: 0, cells: 60 });
+  await engine.close();
+  expect(await rowsOf(disk)).toBe(60);
+});
+
 test('close flushes, and the next opening has no log to read; as far as the option says', async () => {
   for (const [flushOnClose, segments] of [
     [true, 0],
