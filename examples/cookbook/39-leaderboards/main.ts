@@ -64,4 +64,4 @@ recipe.print(`> A season ends: ${await scores.deletePrefix({ season: 's2' })} sc
 // #endregion
 
 recipe.section('cost');
-await recipe.size('cookbook:scores');
+recipe.print('a score: one row and one entry; the best three: 1 range of entries, no row');
