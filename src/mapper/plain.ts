@@ -259,7 +259,10 @@ function scalarFromPlain(codec: Encoder, plain: JsonValue): unknown {
 type Reading = (text: string) => unknown;
 
 const asBigInt: Reading = (text) => (/^-?\d+$/.test(text) ? BigInt(text) : undefined);
-const asDate: Reading = (text) => (Number.isNaN(Date.parse(text)) ? undefined : new Date(text));
+const asDate: Reading = (text) => {
+  const date = new Date(text);
+  return Number.isNaN(date.getTime()) ? undefined : date;
+};
 const asBytes: Reading = (text) => (isBase64(text) ? new Uint8Array(Buffer.from(text, 'base64')) : undefined);
 
 /** The interpretations of a text, the text itself first. */

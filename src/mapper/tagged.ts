@@ -86,6 +86,31 @@ export function fromTagged(value: JsonValue): unknown {
   }
 }
 
+/** Like {@link fromTagged}, of what `JSON.parse` has made: whatever is not tagged stays in place. */
+export function fromParsed(value: JsonValue): unknown {
+  if (typeof value !== 'object' || value === null) return value;
+  if (Array.isArray(value)) {
+    const items = value as unknown[];
+    for (let at = 0; at < items.length; at++) items[at] = fromParsed(items[at] as JsonValue);
+    return value;
+  }
+  const plain = value as PlainObject;
+  if (tagOf(plain) !== undefined) return fromTagged(plain);
+  for (const name of Object.keys(plain)) {
+    const inner = plain[name]!;
+    const found = fromParsed(inner);
+    // Defined, because a property of JSON may be called "__proto__".
+    if (found !== inner)
+      Object.defineProperty(plain, name, {
+        value: found,
+        configurable: true,
+        enumerable: true,
+        writable: true,
+      });
+  }
+  return plain;
+}
+
 const TAGS: ReadonlySet<string> = new Set(['$number', '$bigint', '$date', '$bytes', '$map', '$object']);
 
 function tagOf(plain: PlainObject): string | undefined {

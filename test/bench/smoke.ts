@@ -20,6 +20,7 @@ const BENCHES: Readonly<Record<string, string>> = {
   life: '--minutes 0.1 --interval 2 --keys 1000',
   limits: '--cells 20000',
   orm: '--rounds 1',
+  files: '--rounds 1 --rows 2000',
   index: '--rounds 1 --build 2000',
   jobs: '--rounds 1 --rows 2000',
   threads: '--rounds 1 --rows 2000',

@@ -32,8 +32,11 @@ function writeUint32(bytes: Uint8Array, at: number, value: number): void {
 
 /** The position encoded in a row or in its first bytes. */
 export function positionOfRow(row: Uint8Array): FilePosition {
-  const bytes = Buffer.from(row.buffer, row.byteOffset, row.length);
-  return { file: bytes.readUInt32BE(0), offset: Number(bytes.readBigUInt64BE(4)) };
+  return { file: uint32At(row, 0), offset: uint32At(row, 4) * 2 ** 32 + uint32At(row, 8) };
+}
+
+function uint32At(bytes: Uint8Array, at: number): number {
+  return ((bytes[at]! << 24) | (bytes[at + 1]! << 16) | (bytes[at + 2]! << 8) | bytes[at + 3]!) >>> 0;
 }
 
 /** One range for each of `count` files. */

@@ -2,7 +2,7 @@ import { equalBytes } from '../../bytes/index.js';
 import type { JsonValue } from '../../codec/index.js';
 import { RowanError } from '../../errors.js';
 import { murmur3 } from '../../key/digest.js';
-import { fromTagged, toTagged } from '../../mapper/tagged.js';
+import { fromParsed, toTagged } from '../../mapper/tagged.js';
 import { Put, type Result, type Table, type TableDescriptor, tableDescriptor } from '../../table/index.js';
 import type { RowRange } from '../types.js';
 import { encodeJobKey, type JobKey, keyOfName, nameOfKey } from './ordered-key.js';
@@ -250,7 +250,7 @@ export class GroupReader {
       const { values } = this.group;
       const { value } = cells[0]!;
       const json = Buffer.from(value.buffer, value.byteOffset, value.length).toString();
-      for (const each of JSON.parse(json) as JsonValue[]) values.push(fromTagged(each));
+      for (const each of JSON.parse(json) as JsonValue[]) values.push(fromParsed(each));
       if (values.length > MAX_VALUES) throw tooManyValues(values.length);
     }
   }

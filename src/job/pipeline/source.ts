@@ -1,7 +1,7 @@
 import { isUtf8 } from 'node:buffer';
 import type { JsonValue } from '../../codec/index.js';
 import { InvalidArgumentError } from '../../errors.js';
-import { fromTagged } from '../../mapper/tagged.js';
+import { fromParsed } from '../../mapper/tagged.js';
 import { checkOptions, checkPositiveInteger } from '../../table/checks.js';
 import { type Engine, type RawRow, type Result, Scan } from '../../table/index.js';
 import { AvroFiles, type AvroRow } from '../files/avro-files.js';
@@ -238,7 +238,7 @@ function ndjsonItems(paths: readonly string[], lines: LineFiles): JobSource<File
     if (text.trim() === '') return null;
     return () => {
       checkUtf8(row);
-      return fromTagged(JSON.parse(text) as JsonValue);
+      return fromParsed(JSON.parse(text) as JsonValue);
     };
   });
 }

@@ -21,7 +21,7 @@ class Readings {}
 
 @Entity({ table: Readings })
 @RowKey(part('sensor'), part('seq', uint32))
-class Reading {
+export class Reading {
   declare static readonly key: ['sensor', 'seq'];
   sensor!: string;
   seq!: number;
