@@ -1,5 +1,5 @@
 import { equalBytes, toLatin1 } from '../../bytes/index.js';
-import { KeyError } from '../../errors.js';
+import { KeyError, RowanError } from '../../errors.js';
 import { appendKey, BaseCodec, type KeyWriter, StoredText, takesStoredText, text } from '../../key/index.js';
 import {
   type ColumnSchema,
@@ -58,6 +58,24 @@ export class EntityIndexes {
     const entity = row.isEmpty ? null : this.reader.read(row);
     return entity === null ? this.none : this.all.map((index) => index.entriesOf(entity, row));
   }
+
+  /**
+   * As {@link entriesOf}, of a row that is about to be changed: a value that its codec cannot read has no entry. Otherwise nobody could
+   * write or delete a row into which another program put wrong bytes.
+   */
+  formerEntriesOf(row: Result): readonly (readonly IndexEntry[])[] {
+    try {
+      return this.entriesOf(row);
+    } catch (error) {
+      if (!isUnreadable(error)) throw error;
+      return this.all.map((index) => index.formerEntriesOf(row));
+    }
+  }
+}
+
+/** Whether stored bytes are no value of their codec, or a value that no entry can hold. */
+function isUnreadable(error: unknown): boolean {
+  return error instanceof RowanError && (error.code === 'ERR_CODEC' || error.code === 'ERR_KEY');
 }
 
 const NONE: readonly IndexEntry[] = Object.freeze([]);
@@ -99,6 +117,17 @@ export class EntityIndex {
     const cells = index.included.map(({ family, qualifier }) => row.getValue(family, qualifier));
     const value = encodeEntryValue(index, row.row, cells);
     return rows.map((entry) => ({ row: entry, value }));
+  }
+
+  /** As {@link EntityIndexes.formerEntriesOf}. */
+  formerEntriesOf(row: Result): readonly IndexEntry[] {
+    try {
+      const entity = row.isEmpty ? null : this.reader.read(row);
+      return entity === null ? NONE : this.entriesOf(entity, row);
+    } catch (error) {
+      if (isUnreadable(error)) return NONE;
+      throw error;
+    }
   }
 
   /** Whether the row has this entry and no other. @throws as `entriesOf`. */

@@ -89,7 +89,7 @@ export class EntryPlanner {
   changes(before: RowImage, after: RowImage): readonly EntryChange[] {
     if (this.leavesEntries(before, after)) return NOTHING;
     const { all } = this.indexes;
-    const old = this.indexes.entriesOf(before.toResult());
+    const old = this.indexes.formerEntriesOf(before.toResult());
     const now = this.indexes.entriesOf(after.toResult());
     const out: EntryChange[] = [];
     for (let i = 0; i < all.length; i++) this.compare(all[i]!, old[i]!, now[i]!, before, after, out);
