@@ -14,7 +14,6 @@ export { ConditionalWrite } from './conditional.js';
 export { EmbeddedExecutor } from './embedded-executor.js';
 export { EntryExpiry } from './expiry.js';
 export type { HistoryOptions } from './history.js';
-
 export type {
   ChangeImage,
   ChangeStep,

@@ -8,7 +8,7 @@ import {
   enumerationNumbers,
   isLost,
 } from '../codec/index.js';
-import { storedCodec, valueOfStored } from '../key/index.js';
+import { storedCodec, storedType, valueOfStored } from '../key/index.js';
 import { isInstance, isList, isPlainObject } from '../table/checks.js';
 
 /** The part of a codec that is used. */
@@ -27,6 +27,11 @@ export function readValue(codec: AnyCodec, given: unknown, coerce: boolean): unk
   const stored = storedCodec(codec);
   if (coerce && stored !== codec && !isValueObject(given)) {
     return valueOfStored(codec, readValue(stored, given, true));
+  }
+  if (coerce) {
+    // The errors of codecs that refuse every text would take 20 us each.
+    const likely = likelyReadingOf(codec)?.(given);
+    if (likely !== undefined && accepts(codec, likely)) return likely;
   }
   try {
     codec.encode(given);
@@ -60,14 +65,45 @@ const WHOLE = /^-?\d+$/;
 const TIME = /^([+-]\d{6}|\d{4})-(\d\d)-(\d\d)(?:T\d\d:\d\d(?::\d\d(?:\.\d{1,9})?)?(?:Z|[+-]\d\d:\d\d))?$/;
 const BASE64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/;
 
-const READINGS: readonly ((given: unknown) => unknown)[] = [
-  (given) => (isShort(given) && NUMBER.test(given) ? finite(Number(given)) : undefined),
-  (given) => (isShort(given) && WHOLE.test(given) ? BigInt(given) : undefined),
+type Reading = (given: unknown) => unknown;
+
+const asNumber: Reading = (given) =>
+  isShort(given) && NUMBER.test(given) ? finite(Number(given)) : undefined;
+const asBigInt: Reading = (given) => (isShort(given) && WHOLE.test(given) ? BigInt(given) : undefined);
+const asBoolean: Reading = (given) => (given === 'true' ? true : given === 'false' ? false : undefined);
+const asDate: Reading = (given) => (isShort(given) ? dateOf(given) : undefined);
+const asBytes: Reading = (given) =>
+  typeof given === 'string' && BASE64.test(given) ? bytesOf(given) : undefined;
+
+const READINGS: readonly Reading[] = [
+  asNumber,
+  asBigInt,
   (given) => (Number.isSafeInteger(given) ? BigInt(given as number) : undefined),
-  (given) => (given === 'true' ? true : given === 'false' ? false : undefined),
-  (given) => (isShort(given) ? dateOf(given) : undefined),
-  (given) => (typeof given === 'string' && BASE64.test(given) ? bytesOf(given) : undefined),
+  asBoolean,
+  asDate,
+  asBytes,
 ];
+
+/** By the type of a codec's values in JSON Schema. */
+const READING_OF_JSON: Readonly<Record<string, Reading>> = {
+  integer: asNumber,
+  number: asNumber,
+  boolean: asBoolean,
+};
+const READING_OF_TYPE = { bigint: asBigInt, date: asDate, bytes: asBytes } as const;
+
+const likelyReadings = new WeakMap<AnyCodec, Reading | null>();
+
+/** The reading of texts for a codec whose values are all of one type, and no texts. */
+function likelyReadingOf(codec: AnyCodec): Reading | undefined {
+  let known = likelyReadings.get(codec);
+  if (known === undefined) {
+    const type = storedType(codec);
+    known = type ? READING_OF_TYPE[type] : (READING_OF_JSON[String(valueSchema(codec)['type'])] ?? null);
+    likelyReadings.set(codec, known);
+  }
+  return known ?? undefined;
+}
 
 function isShort(given: unknown): given is string {
   return typeof given === 'string' && given.length <= MAX_DIGITS;
