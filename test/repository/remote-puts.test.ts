@@ -5,9 +5,10 @@ import { Column, Entity, part, RowKey, Table } from '../../decorators/index.js';
 import { text } from '../../src/codec/index.js';
 import { Database } from '../../src/database.js';
 import { compileSchema } from '../../src/mapper/index.js';
+import { WholeCall } from '../../src/repository/options.js';
 import { nextMillisecond, RowLock } from '../../src/repository/row-lock.js';
 import { openEmbedded } from '../../src/store/engine.js';
-import type { Engine } from '../../src/table/index.js';
+import type { Engine, Table as StoredTable } from '../../src/table/index.js';
 import { MemoryFileSystem } from '../../src/testing/index.js';
 import { stepless } from '../proof/stepless.js';
 
@@ -172,4 +173,22 @@ test('a delete waits for puts of its row that began before it, and for no others
   last.answer();
   await last.done;
   expect(began.at(-1)).toBe('last');
+});
+
+test('a writer whose call ends in the turn in which it gets the row gives it to the next', async () => {
+  const lock = new RowLock();
+  const row = Buffer.from('r');
+  const ended = new AbortController();
+  const call = WholeCall.of({ signal: ended.signal }, {
+    operationTimeout: undefined,
+  } as unknown as StoredTable);
+  const release = await lock.hold([{ row, use: 'puts' }]);
+  const write = vi.fn(async () => {});
+  const waiting = lock.run(row, 'alone', write, call);
+  const next = lock.run(row, 'alone', async () => 'written');
+  ended.abort();
+  release();
+  await expect(waiting).rejects.toMatchObject({ code: 'ERR_ABORTED' });
+  expect(await next).toBe('written');
+  expect(write).not.toHaveBeenCalled();
 });
