@@ -178,6 +178,16 @@ const TABLES: Readonly<Record<string, Grid>> = {
     ],
     cell: value(0),
   },
+  files: {
+    file: 'files',
+    corner: '',
+    lines: linesOf(['import of CSV', 'import of NDJSON', 'export to CSV', 'export to NDJSON']),
+    columns: [
+      { label: 'Rowan, rows/s', contestant: 'rowan', cell: value(0) },
+      { label: 'x Drizzle', cell: CLOCK_AND_CPU('drizzle') },
+    ],
+    cell: value(0),
+  },
   threads: {
     file: 'threads',
     corner: '',
