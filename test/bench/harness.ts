@@ -172,9 +172,9 @@ function printRows(rows: readonly BenchRow[]): void {
 export function report(rows: readonly BenchRow[]): void {
   printRows(rows);
   console.log(`Node ${process.version}, ${cpus().length} x ${cpus()[0]?.model ?? 'unknown processor'}`);
-  const json = fileAfter('--json');
+  const json = argument('--json');
   if (json !== undefined) writeRows(json, rows);
-  const record = fileAfter('--merge');
+  const record = argument('--merge');
   if (record === undefined) return;
   const measured = measurement();
   writeRows(
@@ -198,7 +198,8 @@ function measurement(): Measurement {
   };
 }
 
-function fileAfter(option: string): string | undefined {
+/** The word behind an option of the command; undefined without the option. */
+export function argument(option: string): string | undefined {
   const at = process.argv.indexOf(option);
   return at < 0 ? undefined : process.argv[at + 1];
 }

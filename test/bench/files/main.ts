@@ -14,7 +14,7 @@ import { pathToFileURL } from 'node:url';
 import { parse } from 'csv-parse';
 import { open } from '../../../src/index.js';
 import { exportEntities, importEntities } from '../../../src/public/jobs.js';
-import { type BenchRow, compareRates, type Measured, report, rowLine, toRow } from '../harness.js';
+import { argument, type BenchRow, compareRates, type Measured, report, rowLine, toRow } from '../harness.js';
 import { type Contestant, makeReading, projectRoot, type Reading as Row } from '../orm/contestant.js';
 import { Reading } from '../orm/rowan.js';
 
@@ -129,11 +129,6 @@ try {
   report(measured);
 } finally {
   rmSync(folder, { recursive: true, force: true });
-}
-
-function argument(option: string): string | undefined {
-  const at = process.argv.indexOf(option);
-  return at < 0 ? undefined : process.argv[at + 1];
 }
 
 function newFolder(): string {

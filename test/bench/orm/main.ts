@@ -12,7 +12,16 @@
 
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { type BenchRow, compareRates, type Measured, report, rowLine, secondsOf, toRow } from '../harness.js';
+import {
+  argument,
+  type BenchRow,
+  compareRates,
+  type Measured,
+  report,
+  rowLine,
+  secondsOf,
+  toRow,
+} from '../harness.js';
 import {
   type Contestant,
   makeReading,
@@ -52,11 +61,6 @@ try {
   }
 } finally {
   rmSync(folder, { recursive: true, force: true });
-}
-
-function argument(name: string): string | undefined {
-  const at = process.argv.indexOf(name);
-  return at < 0 ? undefined : process.argv[at + 1];
 }
 
 async function openAll(): Promise<Contestant[]> {

@@ -13,7 +13,16 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { open } from '../../../src/index.js';
 import { Scan } from '../../../src/public/table.js';
-import { type BenchRow, compare, type Measured, report, rowLine, type Seconds, toRow } from '../harness.js';
+import {
+  argument,
+  type BenchRow,
+  compare,
+  type Measured,
+  report,
+  rowLine,
+  type Seconds,
+  toRow,
+} from '../harness.js';
 import { projectRoot } from '../orm/contestant.js';
 import { Customer, Line, linesFrom, Plain, Product, Shipment } from './entities.js';
 import { measureJoins } from './joins.js';
@@ -36,11 +45,6 @@ try {
   report(measured);
 } finally {
   rmSync(folder, { recursive: true, force: true });
-}
-
-function argument(option: string): string | undefined {
-  const at = process.argv.indexOf(option);
-  return at < 0 ? undefined : process.argv[at + 1];
 }
 
 function numberOf(option: string, otherwise: number): number {

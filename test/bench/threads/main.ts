@@ -12,7 +12,16 @@
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { Column, Entity, Index, int32, open, part, RowKey, text, uint32 } from '../../../src/index.js';
-import { type BenchRow, compareRates, median, report, rowLine, secondsOf, toRow } from '../harness.js';
+import {
+  argument,
+  type BenchRow,
+  compareRates,
+  median,
+  report,
+  rowLine,
+  secondsOf,
+  toRow,
+} from '../harness.js';
 import { projectRoot } from '../orm/contestant.js';
 
 @Entity({ table: { name: 'parcels', families: { d: {} } } })
@@ -45,11 +54,6 @@ try {
 /** Seconds of the processor that the calling thread took; only on Linux. */
 function callingTime(): number {
   return Number(readFileSync(`/proc/self/task/${process.pid}/schedstat`, 'utf8').split(' ')[0]) / 1e9;
-}
-
-function argument(option: string): string | undefined {
-  const at = process.argv.indexOf(option);
-  return at < 0 ? undefined : process.argv[at + 1];
 }
 
 function parcel(no: number) {
