@@ -76,9 +76,12 @@ export async function ensureTables(
       created.push(name);
       continue;
     }
-    // One that is still unknown was created by another program in the meantime.
-    const live = liveTables.get(name) ?? (await admin.getDescriptor(name));
-    checkTable(table, live);
+    let live = liveTables.get(name);
+    if (live === undefined) {
+      // Another program has created it in the meantime.
+      live = await admin.getDescriptor(name);
+      checkTable(table, live);
+    }
     differences.push(...tableDifferences(table, live));
     const changes = stampChanges(table, live);
     if (Object.keys(changes).length === 0) continue;
