@@ -5,6 +5,7 @@ import { deflateRawSync, gzipSync } from 'node:zlib';
 import { parse } from 'csv-parse/sync';
 import fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { positionOfRow, rowOfPosition } from '../../src/job/files/file-position.js';
 import { csvFields, csvLine } from '../../src/job/files/line-files.js';
 import {
   avroFiles,
@@ -145,6 +146,38 @@ test('records of CSV are read back as they were written', () => {
     }),
     { numRuns: scaled(10, 100, 3000) },
   );
+});
+
+test('positions in files of any size are rows in their order', () => {
+  const offset = fc.oneof(fc.nat(), fc.integer({ min: 2 ** 32 - 3, max: 2 ** 53 - 1 }));
+  const position = fc.record({ file: fc.integer({ min: 0, max: 2 ** 32 - 1 }), offset });
+  fc.assert(
+    fc.property(position, position, (one, other) => {
+      const row = rowOfPosition(one);
+      expect(positionOfRow(row)).toEqual(one);
+      const order = Math.sign(one.file - other.file || one.offset - other.offset);
+      expect(Buffer.compare(row, rowOfPosition(other))).toBe(order);
+    }),
+  );
+});
+
+test('names of properties that objects of JavaScript have are names of fields', async () => {
+  const engine = await storeOf([]);
+  const lines = join(folder, 'names.ndjson');
+  await writeFile(
+    lines,
+    '{"id":"a","__proto__":{"$bigint":"5"},"in":{"constructor":{"$date":"2026-11-28T00:00:00.000Z"}}}\n',
+  );
+  const found: Item[] = [];
+  await collecting(engine, ndjsonSource([lines]), found).run(SMALL);
+  expect(Object.getPrototypeOf(found[0])).toBe(Object.prototype);
+  expect(Object.getOwnPropertyDescriptor(found[0], '__proto__')?.value).toBe(5n);
+  expect(found[0]).toMatchObject({ in: { constructor: new Date('2026-11-28') } });
+  const records = join(folder, 'names.csv');
+  await writeFile(records, 'id,__proto__\nb,x\n');
+  const named: Item[] = [];
+  await collecting(engine, csvSource([records]), named).run({ ...SMALL, restart: true });
+  expect(Object.getOwnPropertyDescriptor(named[0], '__proto__')?.value).toBe('x');
 });
 
 test('records of CSV are read as the library reads them, and refused where it refuses them', () => {
