@@ -236,10 +236,10 @@ export interface KeyLayout {
   /** Whether it is certain that no row matches both this layout and the other. */
   isApartFrom(other: KeyLayout): boolean;
   /**
-   * The elements whose bytes may differ between keys in which each part that satisfies `isOne` has one value, left to
-   * right. Two layouts that give the same texts here have such keys in the same order.
+   * The elements, left to right, that order the keys in which each part that satisfies `isFixed` has one value. Layouts
+   * with the same texts have such keys in the same order.
    */
-  orderBeside(isOne: (part: string) => boolean): readonly string[];
+  orderingElements(isFixed: (part: string) => boolean): readonly string[];
   /**
    * Computes the byte ranges of the conditions.
    * @throws KeyError on a gap between parts, a part after a range, a range on a digest, an unknown part or a

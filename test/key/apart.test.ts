@@ -154,7 +154,7 @@ it('has keys in the same order where two layouts say that the same elements diff
         ),
       ) as [KeyLayout, KeyLayout];
       const isOne = (name: string) => ones.includes(name);
-      if (a.orderBeside(isOne).join(' ') !== b.orderBeside(isOne).join(' ')) return;
+      if (a.orderingElements(isOne).join(' ') !== b.orderingElements(isOne).join(' ')) return;
       found++;
       const values = rows.map((row) =>
         Object.fromEntries(names.map((name, i) => [name, isOne(name) ? rows[0]![i] : row[i]] as const)),

@@ -144,8 +144,8 @@ export abstract class BaseCodec<T> implements ScalarCodec<T> {
    * into equal shares.
    */
   readonly uniform: 'bytes' | 'digits' | undefined = undefined;
-  /** Set where all values are of this one type, which JSON lacks: no other is encoded. */
-  readonly typed: 'bigint' | 'date' | 'bytes' | undefined = undefined;
+  /** The type of all values, where it is one that JSON lacks. Undefined for all other codecs. */
+  readonly valueType: 'bigint' | 'date' | 'bytes' | undefined = undefined;
   readonly $type?: T;
 
   /** Appends the value's bytes, without escapes or terminator. @throws RowanError `ERR_CODEC`. */

@@ -28,7 +28,7 @@ class DescendingCodec<T> extends BaseCodec<T> {
   override readonly ordered: boolean;
   override readonly descending = true;
   override readonly uniform: 'bytes' | 'digits' | undefined;
-  override readonly typed: 'bigint' | 'date' | 'bytes' | undefined;
+  override readonly valueType: 'bigint' | 'date' | 'bytes' | undefined;
 
   constructor(readonly inner: BaseCodec<T>) {
     super();
@@ -39,7 +39,7 @@ class DescendingCodec<T> extends BaseCodec<T> {
     this.endsLast = inner.endsLast;
     this.ordered = inner.ordered;
     this.uniform = inner.uniform;
-    this.typed = inner.typed;
+    this.valueType = inner.valueType;
   }
 
   write(value: T, out: KeyWriter): void {
@@ -121,7 +121,7 @@ export const MAX_DATE = 8.64e15;
 export class DateCodec extends BaseCodec<Date> {
   readonly fixedLength = 8;
   override readonly ordered: boolean;
-  override readonly typed = 'date';
+  override readonly valueType = 'date';
 
   constructor(
     readonly name: string,

@@ -205,7 +205,7 @@ export const boolean: ScalarCodec<boolean> = new BooleanCodec('boolean', 1);
 /** Any byte string, in unsigned lexicographic order. */
 export class BytesCodec extends BaseCodec<Uint8Array> {
   readonly fixedLength = undefined;
-  override readonly typed = 'bytes';
+  override readonly valueType = 'bytes';
   override readonly framing: Framing;
 
   constructor(

@@ -151,7 +151,7 @@ export const int53: ScalarCodec<number> = new SafeIntegerCodec();
 /** 8 bytes as a bigint; the sign bit flipped where negative numbers are allowed. */
 export class BigIntegerCodec extends BaseCodec<bigint> {
   readonly fixedLength = 8;
-  override readonly typed = 'bigint';
+  override readonly valueType = 'bigint';
   private readonly flip: number;
 
   constructor(

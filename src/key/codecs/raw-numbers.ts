@@ -62,7 +62,7 @@ export class RawIntegerCodec extends BaseCodec<number> {
 /** HBase's `Bytes.toBytes(long)`: two's complement. Negative numbers sort after the others. */
 export class RawLongCodec extends BaseCodec<bigint> {
   readonly fixedLength = 8;
-  override readonly typed = 'bigint';
+  override readonly valueType = 'bigint';
   override readonly ordered = false;
 
   constructor(readonly name: string) {

@@ -151,9 +151,9 @@ export function storedCodec<C extends InnerCodec>(codec: C): C {
 }
 
 /** The type of all values that a codec stores, where it is one that JSON lacks. */
-export function storedType(codec: InnerCodec): BaseCodec<unknown>['typed'] {
+export function storedType(codec: InnerCodec): BaseCodec<unknown>['valueType'] {
   const stored = storedCodec(codec);
-  return stored instanceof BaseCodec ? stored.typed : undefined;
+  return stored instanceof BaseCodec ? stored.valueType : undefined;
 }
 
 /** The stored form of a value. @throws RowanError `ERR_CODEC` when the codec's transform does not accept it. */

@@ -100,12 +100,12 @@ function checkRegions(regions: number): void {
   );
 }
 
-// — Tells by which elements keys are ordered.
+// — The elements by which keys are ordered.
 
-/** Whether the step has the same bytes in all keys in which the parts have one value. */
-function isSettled(step: Step, isOne: (part: string) => boolean): boolean {
+/** Whether the step has the same bytes in all keys in which the fixed parts have one value each. */
+function isConstant(step: Step, isFixed: (part: string) => boolean): boolean {
   if (step.constant !== undefined) return true;
-  return step.names.length > 0 && step.deterministic && step.names.every(isOne);
+  return step.names.length > 0 && step.deterministic && step.names.every(isFixed);
 }
 
 /** The same text for steps that order the same values alike. */
@@ -271,8 +271,8 @@ export class CompiledLayout implements SteppedLayout {
     return other instanceof CompiledLayout && areApart(this.steps, other.steps);
   }
 
-  orderBeside(isOne: (part: string) => boolean): readonly string[] {
-    return this.steps.filter((step) => !isSettled(step, isOne)).map((step) => orderOfBytes(step, this));
+  orderingElements(isFixed: (part: string) => boolean): readonly string[] {
+    return this.steps.filter((step) => !isConstant(step, isFixed)).map((step) => orderOfBytes(step, this));
   }
 
   plan(conditions: KeyConditions): KeyPlan {

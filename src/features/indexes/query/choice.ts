@@ -172,8 +172,8 @@ function candidateOf(
 /** Whether the entries of one range are in the order of their rows' bytes. */
 function isInOrderOfRows(schema: EntitySchema, { index }: EntityIndex, asked: KeyConditions): boolean {
   const isOne = (part: string): boolean => asked[part]?.kind === 'eq';
-  const ofEntries = index.layout.orderBeside((part) => part !== ROW_PART && isOne(part));
-  const ofRows = schema.key.orderBeside(isOne);
+  const ofEntries = index.layout.orderingElements((part) => part !== ROW_PART && isOne(part));
+  const ofRows = schema.key.orderingElements(isOne);
   const compared = index.unique ? ofEntries : ofEntries.slice(0, -1); // the last is the row itself
   return compared.every((element, i) => element === ofRows[i]);
 }
