@@ -12,6 +12,7 @@ import type { IndexState } from '../../query/access.js';
 import { AheadWriter, IntentDriver, type StepMaintainer } from '../../repository/index.js';
 import {
   type ColumnSchema,
+  type EntityClass,
   type EntitySchema,
   type IndexSchema,
   LIST_QUALIFIER,
@@ -227,8 +228,11 @@ export class IndexesFeature implements Feature {
   /** @throws SchemaError naming every invalid condition, and indexes that the engine cannot support. */
   check(entities: readonly EntitySchema[]): void {
     const problems: string[] = [];
+    const linked = new Set(
+      entities.flatMap(({ copies, references }) => [...copies, ...references].map((link) => link.target())),
+    );
     for (const schema of entities) {
-      if (schema.indexes.length === 0 && !isFollowed(schema, entities)) continue;
+      if (schema.indexes.length === 0 && !isFollowed(schema, linked)) continue;
       const problem = this.shadowProblem(schema);
       if (problem !== undefined) problems.push(problem);
       try {
@@ -437,13 +441,11 @@ export class IndexesFeature implements Feature {
   }
 }
 
-/** Whether other features keep something in step with the entity's rows. */
+/** Whether other features keep something in step with the entity's rows. `linked`: the targets of all copies and references. */
 function isFollowed(
   { copies, references, summaries, target, changesKept }: EntitySchema,
-  entities: readonly EntitySchema[],
+  linked: ReadonlySet<EntityClass>,
 ): boolean {
   if (copies.length + references.length + summaries.length > 0 || changesKept !== undefined) return true;
-  return entities.some((other) =>
-    [...other.copies, ...other.references].some((link) => link.target() === target),
-  );
+  return linked.has(target);
 }
