@@ -235,8 +235,7 @@ function openForWriting(
     const core = new StoreCore({ ...parts, environment, lock, journal, ...workers });
     // Otherwise a store that is opened often and written rarely would accumulate segments to replay.
     core.maintenance.requestLogCollection();
-    for (const { regions } of core.catalog.tables())
-      for (const region of regions) core.throttle.opened(region);
+    core.throttle.opened([...core.catalog.tables()].flatMap(({ regions }) => regions));
     core.maintenance.allFilesChanged(core.catalog.tables());
     const { highest } = rowClock;
     const milliseconds = highest - settings.clock();

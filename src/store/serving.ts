@@ -109,6 +109,6 @@ export class ServedStore {
 
   /** Bytes in memstores. */
   memstoreBytes(): number {
-    return this.core.memory.memstoreBytes();
+    return this.core.memory.memstores().bytes;
   }
 }

@@ -132,6 +132,7 @@ interface ClosingParts {
   readonly maintenance: Maintenance;
   readonly roller: LogRoller;
   readonly collector: LogCollector;
+  readonly ledger: FileLedger;
   readonly files: FileHandleCache;
   readonly readers: ReaderRegistry;
   readonly readerThreads: ReaderThreads | undefined;
@@ -157,7 +158,7 @@ class StoreClosing {
   private async flushBeforeEnd(): Promise<void> {
     const { environment, journal, memory, maintenance } = this.parts;
     const bounds = environment.settings.flushOnClose;
-    if (bounds === undefined || journal.poisoned || memory.memstoreBytes() < bounds.minBytes) return;
+    if (bounds === undefined || journal.poisoned || memory.memstores().bytes < bounds.minBytes) return;
     const end = performance.now() + bounds.maxMilliseconds;
     const places = memory.bySize().values();
     const flushInTurn = async (): Promise<void> => {
@@ -171,7 +172,7 @@ class StoreClosing {
   }
 
   private async closeOnce(): Promise<void> {
-    const { lifecycle, scanners, throttle, maintenance, roller, collector, files, lock } = this.parts;
+    const { lifecycle, scanners, throttle, maintenance, roller, collector, ledger, files, lock } = this.parts;
     const { fileSystem } = this.parts.environment;
     lifecycle.end();
     scanners.cutOffAll();
@@ -187,6 +188,7 @@ class StoreClosing {
     } finally {
       await roller.end();
       roller.finish();
+      ledger.end();
       for (const state of this.parts.catalog.tables()) for (const store of state.stores()) store.close();
       files.closeAll();
       try {
@@ -233,12 +235,14 @@ class MemoryUse implements WriteThrottleActions {
     if (state) maintenance.requestFlush(state, region, store);
   }
 
-  memstoreBytes(): number {
+  memstores(): { readonly bytes: number; readonly regions: number } {
     let bytes = 0;
+    let regions = 0;
     for (const state of this.owner.catalog.tables()) {
       for (const region of state.regions) bytes += region.memstoreBytes;
+      regions += state.regions.length;
     }
-    return bytes;
+    return { bytes, regions };
   }
 
   largest(): MemoryPlace | undefined {

@@ -132,6 +132,8 @@ export interface OpenCheck {
   checkOpen(): void;
 }
 
+const BUILT_IN_NAMESPACES: readonly string[] = [DEFAULT_NAMESPACE, 'hbase'];
+
 /** The tables and namespaces of a store, read-only. */
 export abstract class StoredTables {
   protected readonly byName = new Map<string, TableState>();
@@ -180,11 +182,11 @@ export abstract class StoredTables {
   }
 
   hasNamespace(namespace: string): boolean {
-    return this.namespaces().includes(namespace);
+    return BUILT_IN_NAMESPACES.includes(namespace) || this.stored.namespaces.has(namespace);
   }
 
   namespaces(): string[] {
-    return [...new Set([DEFAULT_NAMESPACE, 'hbase', ...this.stored.namespaces])].sort();
+    return [...new Set([...BUILT_IN_NAMESPACES, ...this.stored.namespaces])].sort();
   }
 
   /** @throws RowanError `ERR_NAMESPACE_NOT_FOUND`. */

@@ -7,15 +7,18 @@ export interface WriteThrottleActions {
   /** The bytes at which a family of the region is flushed. */
   flushSizeOf(region: Region): number;
   requestFlush(region: Region, store: FamilyStore): void;
-  /** The bytes of all memstores, those being flushed included. */
-  memstoreBytes(): number;
+  /** The bytes of all memstores, those being flushed included, and the number of regions that have them. */
+  memstores(): { readonly bytes: number; readonly regions: number };
   /** The family with the most bytes in memory, to be flushed when the limit is reached. */
   largest(): { readonly region: Region; readonly store: FamilyStore } | undefined;
   onStall(milliseconds: number, memstoreBytes: number): void;
   clock(): number;
 }
 
-/** The totals are checked once in so many writes or bytes, so that a put costs two additions. */
+/**
+ * The totals are checked once in so many writes or bytes, so that a put costs two additions: in more writes where there are more
+ * regions, whose memstores a check adds up.
+ */
 const CHECK_EVERY_WRITES = 64;
 const CHECK_EVERY_BYTES = 1 << 20;
 
@@ -34,6 +37,7 @@ interface Waiter {
 export class WriteThrottle {
   private writes = 0;
   private bytes = 0;
+  private checkEvery = CHECK_EVERY_WRITES;
   private waiting: Waiter[] = [];
   private closed = false;
   /** Memory is at its limit. */
@@ -54,7 +58,7 @@ export class WriteThrottle {
     if (!this.automatic) return;
     this.bytes += bytes;
     this.writes += rows;
-    if (this.writes < CHECK_EVERY_WRITES && this.bytes < CHECK_EVERY_BYTES) return;
+    if (this.writes < this.checkEvery && this.bytes < CHECK_EVERY_BYTES) return;
     this.writes = 0;
     this.bytes = 0;
     const flushSize = this.actions.flushSizeOf(region);
@@ -64,12 +68,14 @@ export class WriteThrottle {
     this.checkMemory();
   }
 
-  /** Called for each region of a store that was opened: its memstores have what was read from the log. */
-  opened(region: Region): void {
+  /** Called with the regions of a store that was opened: their memstores have what was read from the log. */
+  opened(regions: Iterable<Region>): void {
     if (!this.automatic) return;
-    const flushSize = this.actions.flushSizeOf(region);
-    for (const store of region.stores) {
-      if (store.memstoreBytes >= flushSize) this.actions.requestFlush(region, store);
+    for (const region of regions) {
+      const flushSize = this.actions.flushSizeOf(region);
+      for (const store of region.stores) {
+        if (store.memstoreBytes >= flushSize) this.actions.requestFlush(region, store);
+      }
     }
     this.checkMemory();
   }
@@ -131,7 +137,7 @@ export class WriteThrottle {
     if (forMemory && this.waiting.length === 0) this.flushLargest();
     await this.wait(signal);
     throwIfAborted(signal);
-    if (forMemory) this.actions.onStall(this.actions.clock() - start, this.actions.memstoreBytes());
+    if (forMemory) this.actions.onStall(this.actions.clock() - start, this.actions.memstores().bytes);
   }
 
   private async wait(signal: AbortSignal | undefined): Promise<void> {
@@ -148,7 +154,8 @@ export class WriteThrottle {
   }
 
   private checkMemory(): void {
-    const bytes = this.actions.memstoreBytes();
+    const { bytes, regions } = this.actions.memstores();
+    this.checkEvery = Math.max(CHECK_EVERY_WRITES, regions);
     this.crowded = !this.closed && bytes > 0 && bytes >= this.limit;
     this.full = this.crowded || this.holds > 0;
     if (this.crowded) this.flushLargest();

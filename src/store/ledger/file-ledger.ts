@@ -5,7 +5,7 @@ import type { WrittenFile } from '../file/footer.js';
 import { SortedFileReader } from '../file/sorted-file-reader.js';
 import { StoreFile } from '../file/store-file.js';
 import { joinPath, SharedSync, sortedFileName } from '../fs/index.js';
-import { type Edit, namesFile } from '../manifest/index.js';
+import { type Edit, liveFiles, namesFile } from '../manifest/index.js';
 import type { Journal } from './journal.js';
 
 /** A draft that is complete and synced. */
@@ -38,6 +38,8 @@ export class FileLedger {
   private readonly drafts = new Set<number>();
   private readonly open = new Map<number, StoreFile>();
   private journal: Journal | undefined;
+  /** After {@link end}: what the MANIFEST names. */
+  private named: ReadonlyMap<number, unknown> | undefined;
   /** The sync of the folder. */
   private readonly names = new SharedSync(() => {
     const { fileSystem, directory } = this.environment;
@@ -55,6 +57,11 @@ export class FileLedger {
   /** From now on files may be created and removed. */
   start(journal: Journal): void {
     this.journal = journal;
+  }
+
+  /** The MANIFEST has had its last edit. All files are released after it: so it is not searched for each of them. */
+  end(): void {
+    if (this.journal !== undefined) this.named = liveFiles(this.journal.manifest.state);
   }
 
   path(fileNo: number): string {
@@ -138,7 +145,8 @@ export class FileLedger {
     this.onUnused?.(file.fileNo);
     const manifest = this.journal?.manifest;
     if (manifest === undefined || manifest.poisoned !== undefined || this.drafts.has(file.fileNo)) return;
-    if (!namesFile(manifest.state, file.fileNo)) this.unlink(file.path);
+    const isNamed = this.named?.has(file.fileNo) ?? namesFile(manifest.state, file.fileNo);
+    if (!isNamed) this.unlink(file.path);
   }
 
   private unlink(path: string): void {

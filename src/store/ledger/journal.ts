@@ -291,8 +291,9 @@ export class LogCollector {
 
   private async collectOnce(): Promise<void> {
     const { settings } = this.environment;
-    const oldest = this.oldestUnflushedSeq();
     const closed = [...this.journal.manifest.state.walSegments.values()].filter((segment) => segment.closed);
+    if (closed.length === 0) return;
+    const oldest = this.oldestUnflushedSeq(Math.min(...closed.map((segment) => segment.closed!.lastSeq)));
     const done = closed
       .filter(({ number, closed }) => closed!.lastSeq < oldest && this.isArchived(number))
       .map(({ number }) => number);
@@ -351,10 +352,12 @@ export class LogCollector {
     }
   }
 
-  private oldestUnflushedSeq(): number {
+  /** The search ends at a write that is not after `enough`: no segment can be removed then. */
+  private oldestUnflushedSeq(enough = -1): number {
     let oldest = Number.POSITIVE_INFINITY;
     for (const state of this.catalog.tables()) {
       for (const store of state.stores()) oldest = Math.min(oldest, store.oldestUnflushedSeq);
+      if (oldest <= enough) break;
     }
     return oldest;
   }

@@ -1,6 +1,7 @@
 import { InvalidArgumentError } from '../../errors.js';
 import type { NamespaceProperties, TableDescriptor } from '../../table/index.js';
 import { type Edit, type FileEntry, mergedHistory, NO_HISTORY, type TableHistory } from './edit.js';
+import { PagedMap, PagedMapDraft } from './paged-map.js';
 
 export interface TableEntry {
   readonly id: number;
@@ -36,14 +37,17 @@ export interface WalSegmentEntry {
     | undefined;
 }
 
-/** The tables, regions and files of a store at one moment. Immutable: {@link applyEdits} creates the next state. */
+/**
+ * The tables, regions and files of a store at one moment. Immutable: {@link applyEdits} creates the next state, which shares with it
+ * what the edits leave alone.
+ */
 export interface VersionState {
   /** All but the default namespace, which always exists. */
   readonly namespaces: ReadonlySet<string>;
   /** Of namespaces that have properties, the built-in ones included. */
   readonly namespaceProperties: ReadonlyMap<string, NamespaceProperties>;
-  readonly tables: ReadonlyMap<number, TableEntry>;
-  readonly regions: ReadonlyMap<number, RegionEntry>;
+  readonly tables: PagedMap<TableEntry>;
+  readonly regions: PagedMap<RegionEntry>;
   /** In the order in which they were written. */
   readonly walSegments: ReadonlyMap<number, WalSegmentEntry>;
   readonly nextFile: number;
@@ -62,8 +66,8 @@ export function emptyState(): VersionState {
   return {
     namespaces: new Set(),
     namespaceProperties: new Map(),
-    tables: new Map(),
-    regions: new Map(),
+    tables: new PagedMap(),
+    regions: new PagedMap(),
     walSegments: new Map(),
     nextFile: 1,
     nextId: 1,
@@ -128,10 +132,11 @@ export function applyEdits(state: VersionState, edits: readonly Edit[]): Version
 }
 
 class NextState {
-  private readonly namespaces: Set<string>;
+  /** Undefined before the first change: there may be as many as tables. */
+  private namespaces: Set<string> | undefined;
   private readonly namespaceProperties: Map<string, NamespaceProperties>;
-  private readonly tables: Map<number, TableEntry>;
-  private readonly regions: Map<number, RegionEntry>;
+  private readonly tables: PagedMapDraft<TableEntry>;
+  private readonly regions: PagedMapDraft<RegionEntry>;
   private readonly walSegments: Map<number, WalSegmentEntry>;
   private nextFile: number;
   private nextId: number;
@@ -139,27 +144,26 @@ class NextState {
   private lastLoad: number;
   private clock: number;
 
-  constructor(state: VersionState) {
-    this.namespaces = new Set(state.namespaces);
-    this.namespaceProperties = new Map(state.namespaceProperties);
-    this.tables = new Map(state.tables);
-    this.regions = new Map(state.regions);
-    this.walSegments = new Map(state.walSegments);
-    this.nextFile = state.nextFile;
-    this.nextId = state.nextId;
-    this.lastSeq = state.lastSeq;
-    this.lastLoad = state.lastLoad;
-    this.clock = state.clock;
+  constructor(private readonly before: VersionState) {
+    this.namespaceProperties = new Map(before.namespaceProperties);
+    this.tables = new PagedMapDraft(before.tables);
+    this.regions = new PagedMapDraft(before.regions);
+    this.walSegments = new Map(before.walSegments);
+    this.nextFile = before.nextFile;
+    this.nextId = before.nextId;
+    this.lastSeq = before.lastSeq;
+    this.lastLoad = before.lastLoad;
+    this.clock = before.clock;
   }
 
   state(): VersionState {
-    const { namespaces, namespaceProperties, tables, regions, walSegments } = this;
+    const { namespaceProperties, walSegments } = this;
     const { nextFile, nextId, lastSeq, lastLoad, clock } = this;
     return {
-      namespaces,
+      namespaces: this.namespaces ?? this.before.namespaces,
       namespaceProperties,
-      tables,
-      regions,
+      tables: this.tables.finish(),
+      regions: this.regions.finish(),
       walSegments,
       nextFile,
       nextId,
@@ -172,10 +176,12 @@ class NextState {
   apply(edit: Edit): void {
     switch (edit.type) {
       case 'namespaceAdd':
+        this.namespaces ??= new Set(this.before.namespaces);
         if (this.namespaces.has(edit.name)) refuse(`namespace "${edit.name}" exists already`);
         this.namespaces.add(edit.name);
         return;
       case 'namespaceRemove':
+        this.namespaces ??= new Set(this.before.namespaces);
         if (!this.namespaces.delete(edit.name)) refuse(`there is no namespace "${edit.name}"`);
         this.namespaceProperties.delete(edit.name);
         return;
@@ -224,8 +230,7 @@ class NextState {
     if (known === undefined) refuse(`there is no table ${edit.id}`);
     if (edit.type === 'tableDrop') {
       this.tables.delete(edit.id);
-      for (const region of [...this.regions.values()])
-        if (region.table === edit.id) this.regions.delete(region.id);
+      for (const region of this.regionsOf(edit.id)) this.regions.delete(region.id);
       return;
     }
     const familyNumbers = edit.familyNumbers ?? known.familyNumbers;
@@ -239,11 +244,17 @@ class NextState {
     });
     const kept = new Set(familyNumbers.values());
     this.nextId = Math.max(this.nextId, ...[...kept].map((number) => number + 1));
-    for (const region of [...this.regions.values()]) {
-      if (region.table !== edit.id) continue;
+    if (edit.familyNumbers === undefined) return;
+    for (const region of this.regionsOf(edit.id)) {
       const stores = new Map([...region.stores].filter(([family]) => kept.has(family)));
       if (stores.size < region.stores.size) this.regions.set(region.id, { ...region, stores });
     }
+  }
+
+  private regionsOf(table: number): RegionEntry[] {
+    const found: RegionEntry[] = [];
+    for (const region of this.regions.values()) if (region.table === table) found.push(region);
+    return found;
   }
 
   private applyToRegion(edit: Edit & { type: 'regionAdd' | 'regionRemove' }): void {

@@ -90,7 +90,8 @@ test('a damaged log refuses the store before anything is changed, and a repair s
     const { lost, savedRecords, folder } = await repairStore('/db', damaged);
     expect(lost.length).toBe(1);
     expect(savedRecords).toBeGreaterThan(0);
-    expect(damaged.readdir(folder!)).toEqual([log]);
+    // The kill may have come while a next log was made, which no edit names yet.
+    expect(damaged.readdir(folder!)).toContain(log);
     const rows = await rowsOf(damaged);
     expect(rows).toBeGreaterThan(30);
   }
