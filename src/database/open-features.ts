@@ -1,4 +1,4 @@
-import type { FeatureSteps } from '../ddl/index.js';
+import type { FeatureSteps, LiveTables } from '../ddl/index.js';
 import { SchemaError, UnsupportedError } from '../errors.js';
 import type { Feature, FeatureContext, KeyChange } from '../features/feature.js';
 import { JoinedOutbox, type Outbox, RemoteOutbox } from '../features/outbox.js';
@@ -261,6 +261,13 @@ export class OpenFeatures {
       `${entity.name} has copies, computed columns, referential rules, summaries or mutual links, or others have them about it, which are followed in its declared table only. Declare a class without them for repositoryIn().`,
       { details: { entity: entity.name } },
     );
+  }
+
+  /** Tables as schema plans are to see them. */
+  async plannedTables(tables: LiveTables): Promise<LiveTables> {
+    let planned = tables;
+    for (const feature of this.all) planned = (await feature.plannedTables?.(planned)) ?? planned;
+    return planned;
   }
 
   /** The steps of schema plans that features carry out. */

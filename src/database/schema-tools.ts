@@ -7,6 +7,7 @@ import {
   adoptMarkers,
   checkSnapshot,
   type FeatureSteps,
+  type LiveTables,
   type PlanOptions,
   planSchema,
   readSchemaState,
@@ -36,6 +37,7 @@ import type { Engine } from '../table/index.js';
 /** The features of a database that change rows when its declarations change. */
 interface SchemaFeatures {
   readonly schemaSteps: FeatureSteps;
+  plannedTables(tables: LiveTables): Promise<LiveTables>;
   readonly named: { readonly evolution: Evolution };
 }
 
@@ -204,9 +206,10 @@ export class SchemaTools {
     return this.features.named.evolution.upgradeRows(target, run);
   }
 
-  private state(): Promise<SchemaState> {
+  private async state(): Promise<SchemaState> {
     const declared = this.declared();
-    return readSchemaState(this.engine.admin, [...declared.tables, ...systemTables(declared)]);
+    const tables = [...declared.tables, ...systemTables(declared)];
+    return readSchemaState(this.engine.admin, tables, (live) => this.features.plannedTables(live));
   }
 
   private migrated(): MigrationTarget {

@@ -95,6 +95,11 @@ export interface Feature {
    * @param readOnly nothing may be written.
    */
   tablesOpened?(tables: readonly TableSchema[], before: LiveTables, readOnly: boolean): Promise<void>;
+  /**
+   * Tables as schema plans are to see them: without what work of the feature that is not at its end has set, so that no plan takes it
+   * back.
+   */
+  plannedTables?(tables: LiveTables): Promise<LiveTables>;
   /** The steps of schema plans that the feature carries out. */
   readonly schemaSteps?: FeatureSteps | undefined;
   /** Metrics of the feature's pending work, and of work that only concurrent or abandoned writes make necessary. `limit`: rows to read of a queue. */

@@ -14,7 +14,7 @@ import { compileSchema } from '../../src/mapper/index.js';
 import type { KeyedClass } from '../../src/schema/entity-types.js';
 import type { EntityClass } from '../../src/schema/types.js';
 import type { EmbeddedEngine } from '../../src/store/engine.js';
-import { type Engine, type Get, Put, type Scan } from '../../src/table/index.js';
+import { type Engine, type Get, Put, type Scan, type TableDescriptor } from '../../src/table/index.js';
 import { openMemory } from '../../src/testing/open-memory.js';
 import { scaled } from '../proof/scale.js';
 import { changeUnderWriters, declareLayouts } from './copied-keys.js';
@@ -507,4 +507,47 @@ describe('the rest of writes', () => {
     expect(() => handle().cutOver({ restMs })).toThrow(/restMs is a positive number/);
     await db.close();
   });
+});
+
+test('keys that were changed are changed back, and schema plans leave the tables of a change alone', async () => {
+  const both = [entity('From'), entity('To', salted)] as const;
+  const db = await openMemory({ entities: both });
+  const rekeying = withoutSteps(db, both);
+  const { admin } = db.engine;
+  const live = async (): Promise<ReadonlyMap<string, TableDescriptor>> =>
+    new Map(
+      await Promise.all(['from', 'to'].map(async (name) => [name, await admin.getDescriptor(name)] as const)),
+    );
+  const before = await live();
+  const isPlannedAsBefore = async (): Promise<void> =>
+    expect(await rekeying.plannedTables(await live())).toEqual(before);
+  const rowsOf = async (target: KeyedClass) =>
+    (await db
+      .repository(target)
+      .find({} as never, { fullScan: true })
+      .all()) as { id: string }[];
+  await db.repository(both[0]).put({ id: 'a' } as never);
+  for (const [from, to, id] of [[...both, 'b'] as const, [both[1], both[0], 'c'] as const]) {
+    const rekey = rekeying.of(from, to);
+    await rekey.run();
+    expect((await admin.getDescriptor('from')).families).toMatchObject([{ keepDeletedCells: 'TRUE' }]);
+    await isPlannedAsBefore();
+    await rekey.cutOver();
+    await isPlannedAsBefore();
+    await db.repository(to).put({ id } as never);
+    await rekey.cleanup();
+    await isPlannedAsBefore();
+    expect(await rowsOf(from)).toEqual([]);
+    await expect(db.repository(from).put({ id: 'late' } as never)).rejects.toMatchObject({
+      code: 'ERR_READONLY',
+    });
+  }
+  expect((await rowsOf(both[0])).map(({ id }) => id)).toEqual(['a', 'b', 'c']);
+  expect(await live()).toEqual(
+    new Map([
+      ['from', before.get('from')],
+      ['to', { ...before.get('to'), readOnly: true }],
+    ]),
+  );
+  await db.close();
 });

@@ -11,7 +11,7 @@ import {
   type TableOptions,
   tableDescriptor,
 } from '../../table/index.js';
-import { readLiveTables } from '../ensure-tables.js';
+import { type LiveTables, readLiveTables } from '../ensure-tables.js';
 import { INDEX_DDL } from '../index-ddl.js';
 import { placeOf, type RecordStamp, readStamp, shownPlace, stampTexts, writeStamp } from '../stamp-format.js';
 import { adoptMarkers, stampedDescriptor } from '../table-stamp.js';
@@ -246,10 +246,15 @@ function withStamp(name: string, stamp: RecordStamp, entity: SnapshotEntity = {}
 
 /**
  * Reads the declared tables as they are in an engine: the state that a plan starts from. Missing tables are omitted.
+ * @param planned tables without what unfinished work has set.
  */
-export async function readSchemaState(admin: Admin, declared: readonly TableSchema[]): Promise<SchemaState> {
+export async function readSchemaState(
+  admin: Admin,
+  declared: readonly TableSchema[],
+  planned: (live: LiveTables) => Promise<LiveTables> = async (live) => live,
+): Promise<SchemaState> {
   const tables = new Map<string, TableState>();
-  for (const [name, descriptor] of await readLiveTables(admin, declared)) {
+  for (const [name, descriptor] of await planned(await readLiveTables(admin, declared))) {
     tables.set(name, {
       descriptor,
       splitKeys: (await admin.getRegions(name)).slice(1).map(({ startKey }) => startKey),

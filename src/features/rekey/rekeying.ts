@@ -1,9 +1,9 @@
-import { ControlTable, controlTableDescriptor } from '../../ddl/index.js';
+import { ControlTable, controlTableDescriptor, type LiveTables } from '../../ddl/index.js';
 import { elementsOf } from '../../ddl/introspect/source.js';
 import { SchemaError, UnsupportedError } from '../../errors.js';
 import type { Schema } from '../../schema/index.js';
 import type { EntityClass, EntitySchema } from '../../schema/types.js';
-import type { Engine } from '../../table/index.js';
+import type { Engine, TableDescriptor } from '../../table/index.js';
 import type { Feature, FeatureContext, KeyChange, RowUpkeep } from '../feature.js';
 import type { EntityIndexes } from '../indexes/entity-indexes.js';
 import type { IndexesFeature } from '../indexes/handle.js';
@@ -14,6 +14,7 @@ import { RowEffects } from './jobs/row-effects.js';
 import { mappingProblems } from './jobs/row-mapping.js';
 import { RekeyByCopies } from './remote.js';
 import { type ExplainedKeyChange, isMirrored, type RekeyRecord, type RekeyState } from './strategy.js';
+import { withoutKeyChange } from './tables.js';
 
 /** The indexes of a database's entities whose entries a key change must maintain. */
 interface RekeyedIndexes {
@@ -97,6 +98,24 @@ export class RekeyFeature implements Feature {
     if (!this.isRecorded) return [];
     const found = await new ControlTable(engine.table(name)).rekeys<RekeyRecord>();
     return found.map(({ value }) => value);
+  }
+
+  /** On engines whose atomic step is one row the tables of a change keep deletes, or have a fence, and the old one refuses writes. */
+  async plannedTables(tables: LiveTables): Promise<LiveTables> {
+    if (this.engine.capabilities.sync) return tables;
+    const planned = new Map(tables);
+    const set = (entity: string, keyAs: string, change: (live: TableDescriptor) => TableDescriptor): void => {
+      const schema = this.named(entity);
+      const live = schema && planned.get(schema.table.descriptor.name);
+      if (live !== undefined && schema?.key.signature === keyAs) planned.set(live.name, change(live));
+    };
+    for (const { from, to, fromKey, toKey, state, kept, keptNew } of await this.records()) {
+      if (state === 'aborted') continue;
+      const isDone = state === 'done';
+      set(from, fromKey, (live) => withoutKeyChange(live, isDone ? undefined : kept, false));
+      if (!isDone) set(to, toKey, (live) => withoutKeyChange(live, keptNew));
+    }
+    return planned;
   }
 
   async keyChanges({ name }: EntitySchema): Promise<readonly KeyChange[]> {

@@ -262,6 +262,7 @@ export class RekeyByCopies implements RekeyStrategy {
     await this.retireOld();
     await this.empty(this.from);
     await this.clear(this.from);
+    await this.tables.retireOld(record);
     await this.tables.restoreNew(record);
   }
 

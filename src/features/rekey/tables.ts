@@ -19,7 +19,7 @@ import type { KeptDeletes, RekeyRecord, RekeyRun } from './strategy.js';
 export interface RekeyTables {
   /** Why these entities cannot be changed on this engine, each a sentence. */
   problems(): string[];
-  /** Prepares both tables. May be called again when a process has died in it. */
+  /** Prepares both tables, and lets the new one accept writes. May be called again when a process has died in it. */
   begin(run: Pick<RekeyRun, 'record' | 'set'>, signal: AbortSignal | undefined): Promise<void>;
   /**
    * Refuses writes of the old table, or accepts them again. Requested even if the table is in that state: an earlier request of a
@@ -28,11 +28,32 @@ export interface RekeyTables {
   setReadOnly(readOnly: boolean): Promise<void>;
   /** Restores the old table after an abort. */
   restoreOld(record: RekeyRecord): Promise<void>;
+  /** Called when the old table is empty for good. It goes on to refuse writes. */
+  retireOld(record: RekeyRecord): Promise<void>;
   /** Restores the new table. */
   restoreNew(record: RekeyRecord): Promise<void>;
 }
 
 const nameOf = ({ table }: EntitySchema): string => table.descriptor.name;
+
+/** Whether a table refuses writes for another reason than that its keys were changed, in the other direction. */
+const isClosed = ({ table }: EntitySchema): boolean => table.descriptor.readOnly;
+
+/** The table as it is without what a key change sets until its end, or sets for good in the old table. */
+export function withoutKeyChange(
+  live: TableDescriptor,
+  kept: KeptDeletes = {},
+  readOnly = live.readOnly,
+): TableDescriptor {
+  const families = live.families.map(
+    (family): FamilyDescriptor => ({
+      ...family,
+      keepDeletedCells: kept[family.name] ?? family.keepDeletedCells,
+    }),
+  );
+  const table = { ...live, families, readOnly };
+  return isFenced(live) ? withoutFenceFamilies(unfencedTable(table)) : table;
+}
 
 /**
  * HBase: families keep deleted cells, those of the old table to be copied, those of the new one so that they hide late copies. The
@@ -50,12 +71,14 @@ export class KeptDeletesTables implements RekeyTables {
   }
 
   async begin({ record, set }: Pick<RekeyRun, 'record' | 'set'>): Promise<void> {
-    await this.keepDeletes(this.from, record.kept, (kept) => set({ kept }));
-    await this.keepDeletes(this.to, record.keptNew, (keptNew) => set({ keptNew }));
+    await this.keepDeletes(this.from, {}, record.kept, (kept) => set({ kept }));
+    const readOnly = isClosed(this.to);
+    await this.keepDeletes(this.to, { readOnly }, record.keptNew, (keptNew) => set({ keptNew }));
   }
 
   private async keepDeletes(
     schema: EntitySchema,
+    options: Partial<TableDescriptor>,
     known: KeptDeletes | undefined,
     note: (kept: KeptDeletes) => Promise<unknown>,
   ): Promise<void> {
@@ -70,7 +93,7 @@ export class KeptDeletesTables implements RekeyTables {
     const families = live.families.map(
       (family): FamilyDescriptor => ({ ...family, keepDeletedCells: 'TRUE' }),
     );
-    await admin.modifyTable({ ...live, families });
+    await admin.modifyTable({ ...live, ...options, families });
   }
 
   async setReadOnly(readOnly: boolean): Promise<void> {
@@ -83,21 +106,18 @@ export class KeptDeletesTables implements RekeyTables {
     return this.restore(this.from, kept);
   }
 
+  retireOld({ kept }: RekeyRecord): Promise<void> {
+    return this.restore(this.from, kept, true);
+  }
+
   restoreNew({ keptNew }: RekeyRecord): Promise<void> {
     return this.restore(this.to, keptNew);
   }
 
   /** Restores the families' setting for deleted cells. */
-  private async restore(schema: EntitySchema, kept: KeptDeletes = {}): Promise<void> {
+  private async restore(schema: EntitySchema, kept?: KeptDeletes, readOnly = false): Promise<void> {
     const { admin } = this.engine;
-    const live = await admin.getDescriptor(nameOf(schema));
-    const families = live.families.map(
-      (family): FamilyDescriptor => ({
-        ...family,
-        keepDeletedCells: kept[family.name] ?? family.keepDeletedCells,
-      }),
-    );
-    await admin.modifyTable({ ...live, families, readOnly: false });
+    await admin.modifyTable(withoutKeyChange(await admin.getDescriptor(nameOf(schema)), kept, readOnly));
   }
 }
 
@@ -123,8 +143,9 @@ export class FencedTables implements RekeyTables {
 
   async begin(_run: unknown, signal: AbortSignal | undefined): Promise<void> {
     const { admin, fenceDelay = 0 } = this.engine;
-    for (const schema of [this.from, this.to])
-      await admin.modifyTable(fencedTable(await admin.getDescriptor(nameOf(schema))));
+    await admin.modifyTable(fencedTable(await admin.getDescriptor(nameOf(this.from))));
+    const readOnly = isClosed(this.to);
+    await admin.modifyTable(fencedTable({ ...(await admin.getDescriptor(nameOf(this.to))), readOnly }));
     // Programs may know the tables as they were, and writes may be under way.
     await delay(fenceDelay, undefined, signal && { signal }).catch(() => throwIfAborted(signal));
   }
@@ -141,6 +162,8 @@ export class FencedTables implements RekeyTables {
   restoreOld(): Promise<void> {
     return this.restore(this.from);
   }
+
+  async retireOld(): Promise<void> {}
 
   restoreNew(): Promise<void> {
     return this.restore(this.to);

@@ -29,6 +29,7 @@ test(
       const all = await db.repository(target).find({}, { fullScan: true }).all();
       return all.map(({ size }) => size).sort();
     };
+    const plannedSteps = async (): Promise<unknown> => (await db.schema.plan()).steps;
     const put = (size: number) => olds.put({ id: `t${size}`, color: 'red', size });
     await olds.putMany([1, 2, 3].map((size) => ({ id: `t${size}`, color: 'red', size })));
 
@@ -41,6 +42,7 @@ test(
     expect(await sizes(New)).toEqual([]);
     await put(4);
     expect(await rekey('run', '--rate', '100000')).toMatchObject({ code: 0, out: 'ready, run 2\n' });
+    expect(await plannedSteps()).toEqual([]);
     // Behind what was copied: the cut-over takes it along.
     await put(5);
     await olds.delete({ id: 't1' });
@@ -49,12 +51,14 @@ test(
       code: 0,
       out: 'cut-over, run 2\nverified 4 rows: 0 missing, 0 extra, 0 different, 0 unkeyed, 0 wrong entries\n',
     });
+    expect(await plannedSteps()).toEqual([]);
     await expect(put(6)).rejects.toMatchObject({ code: 'ERR_READONLY' });
     expect(await rekey('abort')).toMatchObject(conflict);
     await db.repository(New).put({ id: 't7', color: 'blue', size: 7 });
     expect((await rekey('cleanup')).out).toContain('done, run 2');
     expect(await sizes(New)).toEqual([2, 3, 4, 5, 7]);
     expect(await sizes(Old)).toEqual([]);
+    expect(await plannedSteps()).toEqual([]);
     expect((await rekey('run', '--rate', 'fast')).code).not.toBe(0);
     await db.close();
   },
