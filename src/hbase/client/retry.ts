@@ -95,8 +95,14 @@ export function pauseBefore(attempt: number, base: number, error: RowanError): n
     if (isFullAnswer(error)) return 0;
     if (error.retryClass === 'moved' && attempt <= 2) return 0;
     const wait = throttleWait(error);
-    if (wait !== undefined) return timerDelay(wait);
+    // A quota names a time as if nobody else waited for it. Who is refused again comes later.
+    if (wait !== undefined)
+      return attempt === 1 ? timerDelay(wait) : Math.max(timerDelay(wait), backoff(attempt, base, error));
   }
+  return backoff(attempt, base, error);
+}
+
+function backoff(attempt: number, base: number, error: RowanError): number {
   const overloaded =
     error instanceof RemoteError &&
     (error.serverOverloaded || /^Call(QueueTooBig|Dropped)Exception$/.test(error.simpleClass));
