@@ -1,3 +1,4 @@
+import { userInfo } from 'node:os';
 import { InvalidArgumentError } from '../errors.js';
 import { describe } from '../table/checks.js';
 import { checkTelemetry, type TelemetryApi } from '../table/telemetry.js';
@@ -192,7 +193,7 @@ export function resolveSettings(options: HBaseOptions): HBaseSettings {
     masters,
     zookeeper: options.zookeeper === undefined ? undefined : zooKeeperOf(options.zookeeper),
     user: options.user,
-    systemUser: process.env['USER'] ?? process.env['USERNAME'] ?? 'rowan',
+    systemUser: process.env['USER'] ?? process.env['USERNAME'] ?? processUser(),
     authenticator: options.authenticator ?? simpleAuthenticator,
     tls: options.tls,
     resolveAddress: options.resolveAddress,
@@ -223,6 +224,15 @@ export function resolveSettings(options: HBaseOptions): HBaseSettings {
     requestAttributes: functionOf('requestAttributes', options.requestAttributes),
     cellBlockCompression: compressionOf(options.cellBlockCompression),
   };
+}
+
+/** The user of the process, who in a container may have no name. */
+function processUser(): string {
+  try {
+    return userInfo().username;
+  } catch {
+    return 'rowan';
+  }
 }
 
 function functionOf<T>(name: string, given: T): T {

@@ -1,4 +1,5 @@
-import { describe, expect, it } from 'vitest';
+import { userInfo } from 'node:os';
+import { describe, expect, it, vi } from 'vitest';
 import { pauseBefore, suggestsStaleLocation } from '../../src/hbase/client/retry.js';
 import { resolveSettings } from '../../src/hbase/options.js';
 import { ConnectionError, remoteError } from '../../src/hbase/rpc/errors.js';
@@ -124,6 +125,15 @@ describe('the pause before a repetition', () => {
 });
 
 describe('options', () => {
+  it('say who runs the process, also where the environment does not, as in containers', () => {
+    vi.stubEnv('USERNAME', undefined);
+    vi.stubEnv('USER', 'ann');
+    expect(resolveSettings({ masters: ['a'] }).systemUser).toBe('ann');
+    vi.stubEnv('USER', undefined);
+    expect(resolveSettings({ masters: ['a'] }).systemUser).toBe(userInfo().username);
+    vi.unstubAllEnvs();
+  });
+
   it('have defaults', () => {
     const settings = resolveSettings({ masters: ['a', 'b:1', '[::1]:2'] });
     expect(settings.masters).toEqual([
