@@ -1,5 +1,13 @@
 import { text, type ValueCodec } from '../src/codec/index.js';
-import type { ColumnName, ColumnOptions, FormerColumn, Validator } from './declaration.js';
+import { isRecord } from '../src/table/checks.js';
+import type {
+  AnyClass,
+  ColumnName,
+  ColumnOptions,
+  DefaultDeclaration,
+  FormerColumn,
+  Validator,
+} from './declaration.js';
 import {
   type AnyPropertyDecorator,
   classDecorator,
@@ -7,6 +15,7 @@ import {
   type PropertyDecoratorFrom,
   type PropertyDecoratorOf,
 } from './modes.js';
+import type { RowKeyMistake } from './row-key-types.js';
 
 /**
  * Stores a property in one cell, "family:qualifier".
@@ -106,6 +115,9 @@ export function Counter(column: ColumnName, options?: ColumnOptions<bigint>): Pr
  * (a put leaves undefined columns as they are stored). `make` runs once for each entity, and its result is
  * also set on the entity. The property's type must accept everything that `make` can return.
  *
+ * A decorator does not change the type of its class. So that inserts may omit the property, write it into the static
+ * `defaults` of the class instead.
+ *
  * @example
  * ```ts
  * @Default(newUuid) id!: string;
@@ -117,6 +129,30 @@ export function Default<T extends Literal | object>(make: () => T): PropertyDeco
     declaration.defaults.push({ property, make });
   });
 }
+
+/** The defaults in `static readonly defaults = { … }` of the class, or of the nearest base class that has them. */
+export function declaredDefaults(target: AnyClass): DefaultDeclaration[] {
+  const defaults: unknown = Reflect.get(target, 'defaults');
+  if (!isRecord(defaults)) return [];
+  return Object.entries(defaults).map(([property, make]) => ({ property, make: make as () => unknown }));
+}
+
+/** `unknown` when the defaults of the class are functions that return what its properties hold, else a {@link RowKeyMistake}. */
+export type CheckedDefaults<C extends { readonly prototype: unknown }> = C extends {
+  readonly defaults: infer Defaults;
+}
+  ? [WrongDefault<C['prototype'], Defaults>] extends [never]
+    ? unknown
+    : RowKeyMistake<WrongDefault<C['prototype'], Defaults>>
+  : unknown;
+
+type WrongDefault<E, Defaults> = {
+  [Name in keyof Defaults & string]: Name extends keyof E
+    ? Defaults[Name] extends () => E[Name]
+      ? never
+      : `The default of "${Name}" is no function that returns what the property holds. Of a text with few values write: () => 'open' as const`
+    : `"${Name}" has a default, but the class has no such property`;
+}[keyof Defaults & string];
 
 /**
  * Computes a column from its entity, at each write of the row: `put`, `insert`, `update`, `increment` and all others read

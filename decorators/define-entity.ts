@@ -46,6 +46,7 @@ export interface DefinedEntity<
   Indexes extends IndexDefinitions = Record<never, never>,
   Summaries extends SummaryDefinitions = Record<never, never>,
   Definitions extends PropertyDefinitions = Record<never, never>,
+  Generated extends string | false = false,
 > {
   /** Creates an entity with these properties. */
   new (properties?: Partial<E>): E;
@@ -57,6 +58,8 @@ export interface DefinedEntity<
   readonly summaries: Summaries;
   /** The names of the columns that inserts may omit. Exists only in types. */
   readonly defaulted: DefaultedNames<Definitions>;
+  /** The names of the parts of the key that puts and inserts may omit, false for none. Exists only in types. */
+  readonly generated: Generated;
 }
 
 /** The entity type that the key elements and column definitions describe. */
@@ -66,7 +69,9 @@ export type DefinedObject<
 > = Flat<KeyRow<Elements> & ObjectOf<Definitions>>;
 
 /** Functions that make the values of undefined key parts, by name. */
-export type DefinedDefaults<E> = { readonly [Name in keyof E]?: () => E[Name] };
+export type DefinedDefaults<Elements extends readonly KeyElement[], Names extends string> = {
+  readonly [Name in Names]: () => Name extends keyof KeyRow<Elements> ? KeyRow<Elements>[Name] : never;
+};
 
 export interface EntityDefinition<
   Family extends string,
@@ -74,6 +79,7 @@ export interface EntityDefinition<
   Definitions extends PropertyDefinitions,
   Indexes extends IndexDefinitions = Record<never, never>,
   Summaries extends SummaryDefinitions = Record<never, never>,
+  Generated extends string | false = keyof KeyRow<Elements> & string,
 > extends Omit<EntityDeclaration, 'table' | 'name' | 'inheritable'> {
   /** The entity's name in errors, explain and tools. */
   readonly name: string;
@@ -93,10 +99,10 @@ export interface EntityDefinition<
   /** Summaries by name, like `@Summary` above a class. */
   readonly summaries?: Summaries;
   /**
-   * Defaults of key parts, like `@Default`. The default of a column is given with the column:
+   * Defaults of key parts, which `put` and `insert` may then omit. The default of a column is given with the column:
    * `c.column(…).default(() => 'open')`.
    */
-  readonly defaults?: DefinedDefaults<KeyRow<Elements>>;
+  readonly defaults?: DefinedDefaults<Elements, Generated & string>;
   /** Computed columns, like `@Computed`. Declare them optional. */
   readonly computed?: {
     readonly [Name in keyof ObjectOf<Definitions>]?: (
@@ -137,9 +143,17 @@ export function defineEntity<
   Definitions extends PropertyDefinitions,
   const Indexes extends IndexDefinitions = Record<never, never>,
   const Summaries extends SummaryDefinitions = Record<never, never>,
+  Generated extends string | false = false,
 >(
-  definition: EntityDefinition<Family, Elements, Definitions, Indexes, Summaries>,
-): DefinedEntity<DefinedObject<Elements, Definitions>, KeyTuple<Elements>, Indexes, Summaries, Definitions> {
+  definition: EntityDefinition<Family, Elements, Definitions, Indexes, Summaries, Generated>,
+): DefinedEntity<
+  DefinedObject<Elements, Definitions>,
+  KeyTuple<Elements>,
+  Indexes,
+  Summaries,
+  Definitions,
+  Generated
+> {
   checkDefinition(definition);
   const {
     name,

@@ -1,4 +1,5 @@
 import { describe, isRecord, optionsProblem } from '../src/table/checks.js';
+import type { CheckedDefaults } from './column.js';
 import type { AnyClass, EntityDeclaration, TableDeclaration } from './declaration.js';
 import type { CheckedCopies } from './denormalized.js';
 import type { CheckedIndexes } from './indexes.js';
@@ -33,11 +34,15 @@ export interface DefinedTable<Family extends string = string> extends TableDecla
 }
 
 /**
- * The constraint on a class that declares key, indexes, summaries and copies in statics. An interface, like
+ * The constraint on a class that declares key, indexes, summaries, copies and defaults in statics. An interface, like
  * `RowKeyClass`.
  */
 export interface EntityTarget<C extends { readonly prototype: unknown }> {
-  readonly prototype: CheckedKey<C> & CheckedIndexes<C> & CheckedSummaries<C> & CheckedCopies<C>;
+  readonly prototype: CheckedKey<C> &
+    CheckedIndexes<C> &
+    CheckedSummaries<C> &
+    CheckedCopies<C> &
+    CheckedDefaults<C>;
 }
 
 /** The statics to check. Indexes and summaries that a class only lists pass the same check. */
@@ -46,10 +51,11 @@ type Stated =
   | { readonly prototype: { readonly key: KeyElements } }
   | { readonly indexes: Readonly<Record<string, KeyElements>> }
   | { readonly summaries: object }
-  | { readonly copies: object };
+  | { readonly copies: object }
+  | { readonly defaults: object };
 
 /**
- * Accepts only classes whose properties fit the key, indexes, summaries and copies in their statics. Other classes,
+ * Accepts only classes whose properties fit the key, indexes, summaries, copies and defaults in their statics. Other classes,
  * which `@RowKey` and similar decorators check, are recognized by one type comparison.
  */
 export type EntityDecorator = <C extends AnyClass>(

@@ -444,6 +444,7 @@ export {
   type Patch,
   type PlainOptions,
   type PropertiesOf,
+  type PutInput,
   type ScatteredClass,
   type Schema,
   type Selected,

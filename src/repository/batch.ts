@@ -1,7 +1,7 @@
 import { ConflictError, ofItem, RowanError } from '../errors.js';
 import { loadEntity } from '../query/index.js';
 import type { Where } from '../query/where.js';
-import type { Input, InsertInput, KeyedClass, KeyOf, Patch } from '../schema/entity-types.js';
+import type { Input, InsertInput, KeyedClass, KeyOf, Patch, PutInput } from '../schema/entity-types.js';
 import type { EntitySchema } from '../schema/types.js';
 import { checkOptions } from '../table/checks.js';
 import type { Get, OperationOptions, Result } from '../table/index.js';
@@ -86,7 +86,7 @@ export class BatchBuilder<C extends KeyedClass> {
   ) {}
 
   /** Stores an entity, as `repository.put`. */
-  put(entity: Input<C>): this {
+  put(entity: PutInput<C>): this {
     return this.addEntity(entity, 'put');
   }
 

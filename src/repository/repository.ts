@@ -6,12 +6,12 @@ import type {
   CheckedPrefix,
   ColumnsOf,
   EntityOf,
-  Input,
   InsertInput,
   KeyedClass,
   KeyOf,
   KeyQuery,
   Patch,
+  PutInput,
 } from '../schema/entity-types.js';
 import type { EntitySchema } from '../schema/types.js';
 import { describe, isCallable, isList, isRecord } from '../table/checks.js';
@@ -96,7 +96,7 @@ export class Repository<C extends KeyedClass> extends EntityReader<C> {
    * the entity's.
    * @throws ConflictError when another write has changed the version since the entity was read.
    */
-  put(entity: Input<C>, options?: WriteOptions): Promise<void> {
+  put(entity: PutInput<C>, options?: WriteOptions): Promise<void> {
     try {
       return this.compiler.plain?.one(entity, options, this.context) ?? this.putChange(entity, options);
     } catch (error) {
@@ -104,7 +104,7 @@ export class Repository<C extends KeyedClass> extends EntityReader<C> {
     }
   }
 
-  private async putChange(entity: Input<C>, options: WriteOptions | undefined): Promise<void> {
+  private async putChange(entity: PutInput<C>, options: WriteOptions | undefined): Promise<void> {
     const done = this.compiler.prepare(entity, 'put');
     const prepared = done instanceof Promise ? await done : done;
     await this.runPrepared(prepared, () => this.compiler.put(prepared, options), options);
@@ -114,7 +114,7 @@ export class Repository<C extends KeyedClass> extends EntityReader<C> {
    * Stores many entities in one call, each row independently. @throws the first failure if any failed; `batch`
    * reports each.
    */
-  async putMany(entities: readonly Input<C>[], options?: BulkWriteOptions<Input<C>>): Promise<void> {
+  async putMany(entities: readonly PutInput<C>[], options?: BulkWriteOptions<PutInput<C>>): Promise<void> {
     checkList('putMany', entities);
     const { compiler, context } = this;
     const given = options as BulkWriteOptions<never> | undefined;
@@ -137,7 +137,7 @@ export class Repository<C extends KeyedClass> extends EntityReader<C> {
    * The mutations that `putMany` would write, for bulk loads. @throws UnsupportedError where a put does more than
    * write cells.
    */
-  mutationsOf(entities: readonly Input<C>[]): Promise<(Put | Delete)[][]> {
+  mutationsOf(entities: readonly PutInput<C>[]): Promise<(Put | Delete)[][]> {
     const prepare = (entity: unknown) => this.compiler.prepare(entity, 'put');
     return cellChanges(this.schema, prepare, this.context, entities);
   }

@@ -3,11 +3,13 @@
 import {
   type AnyClass,
   type CheckDeclaration,
+  type ClassDeclaration,
   type ComputedDeclaration,
   type CopyDeclaration,
   classChain,
   type DefaultDeclaration,
   declaredCopies,
+  declaredDefaults,
   declaredElements,
   declaredIndexes,
   declaredSummaries,
@@ -98,7 +100,7 @@ export function collectEntity(target: AnyClass, problems: Problems): CollectedEn
     checks: inherited.flatMap((other) => other.checks),
     ttls: inherited.flatMap((other) => other.ttls),
     required: new Set(inherited.flatMap((other) => other.required)),
-    defaults: inherited.flatMap((other) => other.defaults),
+    defaults: defaultsOf(target, inherited),
     computed: inherited.flatMap((other) => other.computed),
     indexes,
     relations: inherited.flatMap((other) => other.relations),
@@ -118,8 +120,8 @@ export function entityDeclarations(target: AnyClass): EntityDeclaration[] {
 }
 
 /**
- * Reports static indexes, summaries and copies that declare nothing: in a list, or of another form than the functions
- * make. The names of parts alone may stand beside `@Index`.
+ * Reports static indexes, summaries, copies and defaults that declare nothing: in a list, or of another form than the
+ * functions make. The names of parts alone may stand beside `@Index`.
  */
 function refuseUndeclared(
   target: AnyClass,
@@ -128,7 +130,7 @@ function refuseUndeclared(
   problems: Problems,
 ): void {
   const check = (
-    member: 'indexes' | 'summaries' | 'copies',
+    member: 'indexes' | 'summaries' | 'copies' | 'defaults',
     maker: string,
     isMade: (one: unknown, name: string) => boolean,
   ): void => {
@@ -142,7 +144,7 @@ function refuseUndeclared(
         `Write: static readonly ${member} = { ${each}: ${maker} }.`,
       );
     if (!isRecord(stated)) {
-      problem(`Its static ${member} are ${describe(stated)}`, 'byName');
+      problem(`Its static ${member} are ${describe(stated)}`, member === 'defaults' ? 'status' : 'byName');
       return;
     }
     for (const [each, one] of Object.entries(stated)) {
@@ -164,6 +166,13 @@ function refuseUndeclared(
     summaries.some((one) => one.name === each),
   );
   check('copies', "copy(() => Source, { via: 'sourceId', fields: { own: 'property' } })", isDeclaredCopy);
+  check('defaults', "() => 'open'", () => true); // each is checked with the properties, see checkDefaults
+}
+
+/** The defaults, one for each property: that of the derived class replaces that of its base. */
+function defaultsOf(target: AnyClass, inherited: readonly ClassDeclaration[]): DefaultDeclaration[] {
+  const all = [...inherited.flatMap((other) => other.defaults), ...declaredDefaults(target)];
+  return [...new Map(all.map((one) => [one.property, one])).values()];
 }
 
 function only<T>(found: readonly T[], name: string, decorator: string, problems: Problems): T | undefined {

@@ -277,7 +277,7 @@ export type PropertiesOf<E> = {
 export type ColumnsOf<C extends TypeofClass> = Exclude<PropertiesOf<C['prototype']>, C['key'][number]>;
 
 /**
- * The argument of `put` and `insert`: an instance, or an object with the same properties without methods. An optional
+ * An instance, or an object with the same properties without methods. An optional
  * property may be omitted or undefined (a stored cell is unchanged) or null (the cell is deleted). Maps and histories
  * may be omitted, and `readonly` properties outside the key: the compiler cannot tell a getter from a readonly
  * column.
@@ -291,16 +291,37 @@ export type Input<C extends TypeofClass> = InputOf<C['prototype'], C['key'][numb
 type InputOf<E, Key> = E | NoInfer<PlainInput<E, Key>>;
 
 /**
- * The argument of `insert`, `replace`, `upsert` and `firstOrCreate`: as {@link Input}, and columns with a default in
- * `defineEntity` may be omitted. (Decorators do not change the type of a class.)
+ * The argument of `put`: as {@link Input}, and key parts with a default may be omitted. A put sets no defaults of
+ * columns.
  */
-export type InsertInput<C extends TypeofClass> = Input<C> | DefaultedInput<C>;
+export type PutInput<C extends TypeofClass> = Input<C> | GeneratedInput<C>;
 
-type DefaultedInput<C extends TypeofClass> = C extends { readonly defaulted: infer Defaulted }
-  ? [Defaulted] extends [never]
-    ? never
-    : NoInfer<WithoutDefaulted<C['prototype'], C['key'][number], Defaulted>>
+/** Of most classes it is nothing, which the first condition finds cheaply. */
+type GeneratedInput<C extends TypeofClass> = C extends
+  | { readonly generated: string }
+  | { readonly defaults: object }
+  ? DefaultedInput<C, GeneratedOf<C> & C['key'][number]>
   : never;
+
+/** The names with a static default, and the key parts that `defineEntity` makes. */
+type GeneratedOf<C> = C extends
+  | { readonly generated: infer Names }
+  | { readonly defaults: Readonly<Record<infer Names extends string, unknown>> }
+  ? Names
+  : never;
+
+/**
+ * The argument of `insert`, `replace`, `upsert` and `firstOrCreate`: as {@link Input}, and columns and key parts with a
+ * default may be omitted: those of the static `defaults` of a class, and of `defineEntity`. (Decorators do not change
+ * the type of a class.)
+ */
+export type InsertInput<C extends TypeofClass> = Input<C> | DefaultedInput<C, DefaultedOf<C>>;
+
+type DefaultedOf<C> = (C extends { readonly defaulted: infer Columns } ? Columns : never) | GeneratedOf<C>;
+
+type DefaultedInput<C extends TypeofClass, Defaulted> = [Defaulted] extends [never]
+  ? never
+  : NoInfer<WithoutDefaulted<C['prototype'], C['key'][number], Defaulted>>;
 
 type WithoutDefaulted<E, Key, Defaulted> = Omit<PlainInput<E, Key>, Defaulted & keyof E> & {
   readonly [Name in Defaulted & keyof E]?: E[Name] | undefined;

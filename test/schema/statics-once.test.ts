@@ -17,6 +17,7 @@ import {
   uniqueIndex,
 } from '../../decorators/index.js';
 import { date, int32, text } from '../../src/codec/index.js';
+import type { RowanError } from '../../src/errors.js';
 import { desc } from '../../src/key/index.js';
 import { compileSchema } from '../../src/mapper/index.js';
 import { openMemory } from '../../src/testing/index.js';
@@ -185,6 +186,62 @@ describe('statics', () => {
     Entity({ table })(Listed as never);
     const { indexes, summaries } = compileSchema([Listed as never]).entities[0]!;
     expect([indexes[0]!.name, summaries[0]!.name]).toEqual(['byStatus', 'all']);
+  });
+
+  it('make defaults, of which a derived class replaces those of its base', async () => {
+    let made = 0;
+    @Entity({ table, name: 'Event' })
+    class Event {
+      static readonly key = rowKey('of', 'id');
+      static readonly defaults = { id: () => `made ${++made}`, status: () => 'open' };
+      of!: string;
+      id!: string;
+      @Column('d:s', text) status!: string;
+      @Column('d:t', int32) total?: number | null;
+    }
+    @Entity({ table, name: 'Event' })
+    class Closed extends Event {
+      static override readonly defaults = { id: () => `also ${++made}`, status: () => 'closed' };
+    }
+    await using db = await openMemory({ entities: [Event] });
+    const events = db.repository(Event);
+    expect(await events.insert({ of: 'a' })).toEqual({ of: 'a', id: 'made 1', status: 'open' });
+    await events.put({ of: 'a', status: 'put' });
+    await events.putMany([{ of: 'a', status: 'of many' }]);
+    await events.batch((batch) =>
+      batch.put({ of: 'a', status: 'of a batch' }).insert({ of: 'b', id: 'own' }),
+    );
+    await events
+      .insert(new Event())
+      .catch((error: RowanError) => expect(error.message).toMatch(/"of" is undefined/));
+    const stored = await events.find({ of: 'a' }).all();
+    expect(stored.map(({ id, status }) => `${id}: ${status}`)).toEqual([
+      'made 1: open',
+      'made 2: put',
+      'made 3: of many',
+      'made 4: of a batch',
+    ]);
+    const { lifecycle } = compileSchema([Closed]).entity(Closed);
+    const entity: Partial<Closed> = {};
+    lifecycle.beforeWrite!(entity as never, 'insert', 0);
+    expect(entity).toEqual({ id: 'also 6', status: 'closed' });
+  });
+
+  it('are refused as defaults that are no functions, or of what is no property', () => {
+    const compiled = (defaults: unknown) => {
+      class Wrong {
+        static readonly key = rowKey('id');
+        static readonly defaults = defaults as never;
+        id!: string;
+      }
+      Entity({ table })(Wrong as never);
+      return () => compileSchema([Wrong]);
+    };
+    expect(compiled({ id: 'a' })).toThrow(/Wrong\.id: Its default is "a", and is to be a function/);
+    expect(compiled({ idd: () => 'a' })).toThrow(/Wrong\.idd: It has a default, but is no column/);
+    expect(compiled(['id'])).toThrow(
+      /Its static defaults are an array, which declares nothing.*static readonly defaults = \{ status: \(\) => 'open' \}/s,
+    );
   });
 
   it('do not stand beside a decorator of the same name', () => {
