@@ -95,9 +95,12 @@ export class EntityQuery<C extends KeyedClass, T = EntityOf<C>> extends BaseQuer
    * Reads only these columns and the key. Others are neither fetched nor part of the type, which is `Selected` written out so that
    * editors show the properties.
    */
-  select<Names extends keyof C['prototype'] & string>(
+  select<
+    Names extends keyof C['prototype'] & string,
+    Read extends keyof C['prototype'] = Names | (C['key'][number] & keyof C['prototype']),
+  >(
     ...names: readonly (Names & CheckedNames<C, Names>)[]
-  ): EntityQuery<C, { [P in keyof C['prototype'] as P & (Names | C['key'][number])]: C['prototype'][P] }> {
+  ): EntityQuery<C, { [P in Read]: C['prototype'][P] }> {
     const { access, options, changer, lookUps } = this;
     return new EntityQuery(access, { ...this.spec, selected: names }, options, changer, lookUps);
   }

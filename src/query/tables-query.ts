@@ -34,7 +34,10 @@ export class TablesQuery<C extends KeyedClass, T = EntityOf<C>> {
   select<Names extends keyof C['prototype'] & string>(
     ...names: readonly (Names & CheckedNames<C, Names>)[]
   ): TablesQuery<C, Selected<C, Names>> {
-    return this.each((query) => query.select<Names>(...names));
+    return this.each((query) => query.select<Names>(...names)) as unknown as TablesQuery<
+      C,
+      Selected<C, Names>
+    >;
   }
 
   /** Reverses the order of tables, and of rows in each. */

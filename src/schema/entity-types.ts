@@ -265,11 +265,13 @@ export type IsRelation<V> = string extends keyof V
 
 /** The names of everything stored: all properties except methods and relations. */
 export type PropertiesOf<E> = {
-  [Name in keyof E]-?: E[Name] extends Method | undefined
-    ? never
-    : IsRelation<NonNullable<E[Name]>> extends true
+  [Name in keyof E]-?: E[Name] extends ColumnValue
+    ? Name
+    : E[Name] extends Method | undefined
       ? never
-      : Name;
+      : IsRelation<NonNullable<E[Name]>> extends true
+        ? never
+        : Name;
 }[keyof E] &
   string;
 
@@ -328,9 +330,11 @@ type WithoutDefaulted<E, Key, Defaulted> = Omit<PlainInput<E, Key>, Defaulted & 
 };
 
 type PlainInput<E, Key> = {
-  readonly [Name in keyof E as E[Name] extends Method
-    ? never
-    : Exclude<Name, Omittable<E, Key, Name>>]: E[Name];
+  readonly [Name in keyof E as Omittable<E, Key, Name> extends never
+    ? E[Name] extends Method
+      ? never
+      : Name
+    : never]: E[Name];
 } & {
   readonly [Name in keyof E as Omittable<E, Key, Name>]?:
     | (undefined extends E[Name] ? E[Name] | null : E[Name])
@@ -353,11 +357,18 @@ type Omittable<E, Key, Name extends keyof E> = Name extends Key
   ? never
   : undefined extends E[Name]
     ? Name
-    : E[Name] extends ReadonlyMap<unknown, unknown>
+    : Name extends ReadonlyNames<E>
       ? Name
-      : E[Name] extends readonly (infer Item)[]
-        ? HistoryName<Name, Item>
-        : ReadonlyName<E, Name>;
+      : E[Name] extends SingleValue
+        ? never
+        : E[Name] extends ReadonlyMap<unknown, unknown>
+          ? Name
+          : E[Name] extends readonly (infer Item)[]
+            ? HistoryName<Name, Item>
+            : never;
+
+/** What most columns hold: one comparison tells them from Maps and histories. */
+type SingleValue = string | number | bigint | boolean | Date | Uint8Array | null;
 
 /** The name of a list that is a history: one of `Versioned`, not of other objects with a value. */
 type HistoryName<Name, Item> = Item extends { readonly value: unknown; readonly timestamp?: number }
@@ -366,11 +377,17 @@ type HistoryName<Name, Item> = Item extends { readonly value: unknown; readonly 
     : never
   : never;
 
-/** The name of a property if it is readonly. Only a comparison of whole types can tell. */
+/** The names of the readonly properties. Most types have none, which one comparison finds out. */
+type ReadonlyNames<E> =
+  IsSame<E, { -readonly [Name in keyof E]: E[Name] }> extends true
+    ? never
+    : { [Name in keyof E]-?: ReadonlyName<E, Name> }[keyof E];
+
 type ReadonlyName<E, Name extends keyof E> =
-  (<T>() => T extends Pick<E, Name> ? 1 : 2) extends <T>() => T extends Readonly<Pick<E, Name>> ? 1 : 2
-    ? Name
-    : never;
+  IsSame<Pick<E, Name>, Readonly<Pick<E, Name>>> extends true ? Name : never;
+
+/** Whether two types are identical. Only that tells `readonly` apart. */
+type IsSame<A, B> = (<T>() => T extends A ? 1 : 2) extends <T>() => T extends B ? 1 : 2 ? true : false;
 
 /**
  * The argument of `update`: any columns. Undefined leaves one unchanged, null deletes an optional one. `readonly`
@@ -381,11 +398,15 @@ export type Patch<C extends TypeofClass> = PatchOf<C['prototype'], C['key'][numb
 type PatchOf<E, Key> = {
   readonly [Name in keyof E as Name extends Key
     ? never
-    : E[Name] extends Method | undefined
+    : Name extends ReadonlyNames<E>
       ? never
-      : IsRelation<NonNullable<E[Name]>> extends true
-        ? never
-        : Exclude<Name, ReadonlyName<E, Name>>]?: PatchValue<E[Name]>;
+      : E[Name] extends ColumnValue
+        ? Name
+        : E[Name] extends Method | undefined
+          ? never
+          : IsRelation<NonNullable<E[Name]>> extends true
+            ? never
+            : Name]?: PatchValue<E[Name]>;
 };
 
 type PatchValue<T> = undefined extends T ? T | null : T | undefined;

@@ -10,15 +10,15 @@ const KEY_PARTS = [
 ];
 
 const COLUMNS = [
-  { codec: 'text', type: 'string', emitted: true },
-  { codec: 'int32', type: 'number', emitted: false },
-  { codec: 'int64', type: 'bigint', emitted: true },
-  { codec: 'boolean', type: 'boolean', emitted: true },
-  { codec: 'date', type: 'Date', emitted: true },
+  { codec: 'text', type: 'string', value: "''", emitted: true },
+  { codec: 'int32', type: 'number', value: '1', emitted: false },
+  { codec: 'int64', type: 'bigint', value: '1n', emitted: true },
+  { codec: 'boolean', type: 'boolean', value: 'true', emitted: true },
+  { codec: 'date', type: 'Date', value: 'new Date(0)', emitted: true },
 ];
 
 /** What is done with each entity beyond declaring it; each adds to the ones before. */
-export const USES = ['declared', 'getAndPut', 'find', 'select'] as const;
+export const USES = ['declared', 'getAndPut', 'find', 'select', 'objects'] as const;
 
 export interface BudgetProject {
   readonly form: 'classes' | 'defineEntity';
@@ -102,6 +102,10 @@ function definitionLines(i: number, layout: string, suffix: string): string[] {
 function useLines(i: number, suffix: string, uses: number): string[] {
   const key = KEY_PARTS.map(({ value }, p) => `k${p}${suffix}: ${value}`).join(', ');
   const first = `k0${suffix}: ''`;
+  const values = Array.from({ length: COLUMNS_OF_EACH }, (_, c) => c)
+    .filter((c) => c % 2 === 0)
+    .map((c) => `c${c}${suffix}: ${COLUMNS[c % COLUMNS.length]!.value}`)
+    .join(', ');
   const repository = `repository${i}`;
   const lines: readonly (readonly string[])[] = [
     [
@@ -114,6 +118,11 @@ function useLines(i: number, suffix: string, uses: number): string[] {
     ],
     [
       `export const part${i} = await ${repository}.find({ ${first} }).select('c0${suffix}', 'c1${suffix}').all();`,
+    ],
+    [
+      `export const read${i}: string = part${i}[0]!.c0${suffix};`,
+      `await ${repository}.put({ ${key}, ${values} });`,
+      `await ${repository}.update({ ${key} }, { c0${suffix}: '' });`,
     ],
   ];
   return lines.slice(0, uses).flat();

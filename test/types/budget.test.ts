@@ -12,7 +12,8 @@ type Uses = Readonly<Record<(typeof USES)[number], number>>;
 
 /**
  * Where less than {@link BUDGET} cannot be had, what is had: a change that makes entities dearer fails here. The columns
- * are the entities declared; then a repository with a get and a put of each; then a find; then a projection. (All four of
+ * are the entities declared; then a repository with a get and a put of each; then a find; then a projection; then a put and an
+ * update by plain objects and a property of what was projected. (The first four of
  * classes cost 23,200 when nothing is held against the key; see docs/entity-types.md.)
  */
 const CEILINGS: readonly (readonly [
@@ -21,16 +22,16 @@ const CEILINGS: readonly (readonly [
   mode: string,
   Uses,
 ])[] = [
-  ['classes', 'shared', 'experimentalDecorators', uses(BUDGET, BUDGET, BUDGET, 32_300)],
-  ['classes', 'shared', 'standard decorators', uses(BUDGET, BUDGET, BUDGET, 32_450)],
-  ['classes', 'distinct', 'experimentalDecorators', uses(26_000, 32_150, 42_250, 51_900)],
-  ['classes', 'distinct', 'standard decorators', uses(19_750, 25_950, 36_050, 45_700)],
-  ['defineEntity', 'shared', 'standard decorators', uses(BUDGET, 32_000, 44_300, 58_000)],
-  ['defineEntity', 'distinct', 'standard decorators', uses(48_100, 58_750, 71_600, 85_600)],
+  ['classes', 'shared', 'experimentalDecorators', uses(BUDGET, BUDGET, BUDGET, 33_950, 200_400)],
+  ['classes', 'shared', 'standard decorators', uses(BUDGET, BUDGET, BUDGET, 34_100, 200_550)],
+  ['classes', 'distinct', 'experimentalDecorators', uses(26_000, 32_700, 42_750, 53_450, 219_900)],
+  ['classes', 'distinct', 'standard decorators', uses(19_750, 26_500, 36_550, 47_250, 213_700)],
+  ['defineEntity', 'shared', 'standard decorators', uses(BUDGET, 33_550, 45_700, 60_500, 280_250)],
+  ['defineEntity', 'distinct', 'standard decorators', uses(48_450, 60_450, 73_000, 88_100, 307_900)],
 ];
 
-function uses(declared: number, getAndPut: number, find: number, select: number): Uses {
-  return { declared, getAndPut, find, select };
+function uses(declared: number, getAndPut: number, find: number, select: number, objects: number): Uses {
+  return { declared, getAndPut, find, select, objects };
 }
 
 const counted = new Map<string, Promise<number>>();
@@ -64,7 +65,7 @@ describe.each(MEASURED)('100 entities as %s with %s names, %s', (form, names, mo
   const inferCodecs = mode === 'experimentalDecorators';
 
   // What is done last contains the rest.
-  it.each(scaled<readonly (typeof USES)[number][]>(['select'], USES, USES))(
+  it.each(scaled<readonly (typeof USES)[number][]>(['objects'], USES, USES))(
     'stay within the budget: %s',
     async (use) => {
       const project = { form, use, inferCodecs, sharedNames: names === 'shared' };
@@ -90,7 +91,7 @@ describe('a find and a projection of each of 100 entities with distinct names', 
       });
       const before = await instantiationsOf(projectOf('getAndPut'), options);
       const after = await instantiationsOf(projectOf('select'), options);
-      expect(after - before).toBeLessThan(26_800);
+      expect(after - before).toBeLessThan(27_700);
     },
   );
 });
@@ -106,7 +107,7 @@ indexes?.('an index of each of 100 classes, over as many parts as the key has', 
     );
 
   it('stays within what is had, declared and asked', async () => {
-    expect(await measure('find', 'asked')).toBeLessThan(70_600);
+    expect(await measure('find', 'asked')).toBeLessThan(70_900);
   });
 
   for (const keys of ['index', 'asked'] as const) {

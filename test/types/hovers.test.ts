@@ -59,7 +59,7 @@ const EXPECTED: Readonly<Record<string, string>> = {
   grouped: '{ status: string; count: number; }[]',
   aggregated: '{ rows: number; sum: string; }',
   related: '{ tenant: string; no: string; status: string; customer: Customer | null; }[]',
-  counted: '{ id: string; name: string; open: number; }[]',
+  counted: '{ name: string; id: string; open: number; }[]',
 };
 
 function languageService(): ts.LanguageService {
