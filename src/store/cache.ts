@@ -49,6 +49,9 @@ const INDEX = 4;
 const ROOM_SHARE = 7 / 8;
 /** Evicted entries that are remembered for their buffers. */
 const MAX_REUSABLE = 8;
+/** The longest of these buffers as a share of the capacity, so that blocks of large cells do not take as much again; blocks of usual size are kept. */
+const REUSABLE_SHARE = 1 / 32;
+const ALWAYS_REUSABLE = 1 << 17;
 
 const SEGMENTS = {
   [CachePriority.Normal]: SINGLE,
@@ -200,6 +203,7 @@ export class BlockCache {
   /** Makes the buffer of an entry that is not cached available to {@link takeMemory}. */
   release(entry: CacheEntry): void {
     if (entry.memory === null) return;
+    if (entry.memory.length > Math.max(ALWAYS_REUSABLE, REUSABLE_SHARE * this.capacity)) return;
     if (this.reusable.length === MAX_REUSABLE) this.reusable.shift();
     this.reusable.push(entry);
   }
@@ -207,6 +211,12 @@ export class BlockCache {
   /** Removes all entries of `slots`. */
   invalidate(slots: CacheSlots<CacheEntry>): void {
     for (const entry of slots.entries) if (entry !== null) this.remove(entry);
+  }
+
+  /** Frees memory that is for later entries, and single rows. Nothing is read any more. */
+  end(): void {
+    this.reusable.length = 0;
+    this.rows = null;
   }
 
   stats(): BlockCacheStats {

@@ -134,6 +134,8 @@ interface ClosingParts {
   readonly collector: LogCollector;
   readonly ledger: FileLedger;
   readonly files: FileHandleCache;
+  readonly cache: BlockCache;
+  readonly chunkPool: ChunkPool;
   readonly readers: ReaderRegistry;
   readonly readerThreads: ReaderThreads | undefined;
   readonly lock: DirectoryLock;
@@ -172,7 +174,8 @@ class StoreClosing {
   }
 
   private async closeOnce(): Promise<void> {
-    const { lifecycle, scanners, throttle, maintenance, roller, collector, ledger, files, lock } = this.parts;
+    const { lifecycle, scanners, throttle, maintenance, roller, collector, lock } = this.parts;
+    const { ledger, files, cache, chunkPool } = this.parts;
     const { fileSystem } = this.parts.environment;
     lifecycle.end();
     scanners.cutOffAll();
@@ -191,6 +194,9 @@ class StoreClosing {
       ledger.end();
       for (const state of this.parts.catalog.tables()) for (const store of state.stores()) store.close();
       files.closeAll();
+      // The program may keep the closed store for long.
+      cache.end();
+      chunkPool.end();
       try {
         this.parts.journal.manifest.close();
       } finally {

@@ -20,7 +20,11 @@ export class InlineExecutor implements JobExecutor {
   run(job: Job): Promise<JobResult> {
     if (this.closed) return Promise.reject(new ClosedError('The store is closed.'));
     const run = this.tail.then(() => this.runInTurns(job));
-    this.tail = run.catch(() => {});
+    // Without its result, which has the memory that the job read and wrote with.
+    this.tail = run.then(
+      () => {},
+      () => {},
+    );
     const result = run.then(finished);
     this.unfinished.add(result);
     const ended = (): boolean => this.unfinished.delete(result);

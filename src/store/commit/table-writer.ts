@@ -400,6 +400,7 @@ export class TableWriter {
     if (recordsClock) builder.clock(highest, time);
     if (builder.length > MAX_RECORD_BYTES) throw tooLarge(builder.length);
     this.core.log.append(first, count, builder);
+    builder.reset();
     if (!recordsClock) return;
     this.clockInLog = highest;
     this.timeInLog = time;

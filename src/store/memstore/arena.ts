@@ -29,7 +29,7 @@ export class ChunkPool {
   private readonly free: Chunk[] = [];
 
   /** `limit`: the most bytes that are kept. */
-  constructor(private readonly limit: number) {}
+  constructor(private limit: number) {}
 
   take(): Chunk {
     return this.free.pop() ?? new Chunk(new SharedArrayBuffer(CHUNK_BYTES));
@@ -42,6 +42,12 @@ export class ChunkPool {
       if ((this.free.length + 1) * CHUNK_BYTES > this.limit) return;
       this.free.push(chunk);
     }
+  }
+
+  /** Keeps none from now on: no memstore is made any more. */
+  end(): void {
+    this.limit = 0;
+    this.free.length = 0;
   }
 }
 

@@ -211,6 +211,8 @@ export class Follower implements ReadCore {
     await this.lifecycle.ending();
     this.catalog.close();
     this.files.closeAll();
+    this.cache.end();
+    this.pool.end();
     this.fileSystem.letGo?.();
   }
 

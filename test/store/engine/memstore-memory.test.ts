@@ -1,10 +1,16 @@
-/** The memory of memstores: given back and used again when nobody reads it, and never before. */
+/** The memory of memstores, and of all that writes and reads large cells: given back and used again when nobody reads it, and never before. */
 
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import { expect, test } from 'vitest';
 import { openEmbedded } from '../../../src/store/engine.js';
 import { ChunkPool } from '../../../src/store/memstore/arena.js';
 import { Memstore } from '../../../src/store/memstore/memstore.js';
-import { CellType, Put, Scan, tableDescriptor } from '../../../src/table/index.js';
+import { CellType, Get, Put, Scan, tableDescriptor } from '../../../src/table/index.js';
 import { MemoryFileSystem } from '../../../src/testing/fs/memory-fs.js';
 
 const VALUE_BYTES = 1000;
@@ -76,4 +82,35 @@ test('a pool keeps no more than it was told to', () => {
   first.release();
   const after = fill(new Memstore(pool)).retain();
   expect(after.share().buffers.filter((buffer) => used.has(buffer)).length).toBe(2);
+});
+
+test('of large cells nothing stays in memory when they are in files, nor of any when the store is closed', async () => {
+  setFlagsFromString('--expose-gc');
+  const collect = runInNewContext('gc') as () => void;
+  const bytes = async (): Promise<number> => {
+    for (let turn = 0; turn < 3; turn++) {
+      await nextTurn();
+      collect();
+    }
+    return process.memoryUsage().arrayBuffers;
+  };
+  const LARGE = 8 << 20;
+  const path = await mkdtemp(join(tmpdir(), 'rowan-memory-'));
+  const engine = await openEmbedded(path, { background: 'inline', blockCacheSize: LARGE / 2 });
+  await engine.admin.createTable(tableDescriptor('t', { d: {} }));
+  const table = engine.table('t');
+  const before = await bytes();
+  for (let row = 0; row < 6; row++) {
+    await table.put(new Put(String(row)).addColumn('d', 'v', new Uint8Array(LARGE).fill(row)));
+  }
+  await engine.admin.flush('t');
+  expect((await bytes()) - before).toBeLessThan(LARGE);
+  for (let row = 0; row < 6; row++) await table.get(new Get(String(row)));
+  expect((await bytes()) - before).toBeLessThan(3 * LARGE);
+  await writeAll((puts) => table.putAll(puts), 'a');
+  for (let row = 0; row < ROWS; row++) await table.get(new Get(String(row).padStart(6, '0')));
+  await engine.close();
+  // A buffer for a row that was read is left.
+  expect((await bytes()) - before).toBeLessThan(2 * LARGE);
+  await rm(path, { recursive: true });
 });
