@@ -45,7 +45,7 @@ export interface TablesEvent extends EnsuredTables {
 
 /**
  * Emitted when a background write failed: of copies, or of entries of eventual indexes. It is retried with the next
- * write, or at the next opening.
+ * write, or at the next opening; on HBase and Bigtable also after 30 seconds, and then later each time.
  */
 export interface OutboxEvent {
   readonly kind: 'outbox';

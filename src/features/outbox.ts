@@ -7,6 +7,7 @@ import {
   type Intent,
   type IntentMark,
   OUTBOX_TABLE,
+  pauseAfterFailures,
   readIntent,
   removeIntents,
 } from '../repository/index.js';
@@ -73,6 +74,8 @@ export class RemoteOutbox implements Outbox {
   private running: Promise<unknown> | undefined;
   private again = false;
   private timer: NodeJS.Timeout | undefined;
+  /** The passes in the background that failed one after the other. */
+  private failures = 0;
 
   constructor(private readonly source: RemoteOutboxSource) {}
 
@@ -88,7 +91,7 @@ export class RemoteOutbox implements Outbox {
     if (this.hasEnded || this.running !== undefined) return;
     this.running = this.passes()
       .catch((error: unknown) => {
-        if (!this.hasEnded && error instanceof RowanError) this.source.onFailure(error);
+        if (error instanceof RowanError) this.kickIn(this.failed(error));
       })
       .finally(() => {
         this.running = undefined;
@@ -98,12 +101,25 @@ export class RemoteOutbox implements Outbox {
   private async passes(): Promise<void> {
     while (this.again && !this.hasEnded) {
       this.again = false;
-      const youngest = await this.pass(undefined, ABANDONED_AFTER);
-      if (youngest === undefined || this.hasEnded) continue;
-      clearTimeout(this.timer);
-      this.timer = setTimeout(() => this.kick(), youngest);
-      this.timer.unref();
+      const { youngest, failure } = await this.pass(undefined, ABANDONED_AFTER);
+      if (failure === undefined) this.failures = 0;
+      const pause = failure === undefined ? undefined : this.failed(failure);
+      if (youngest !== undefined || pause !== undefined)
+        this.kickIn(Math.min(youngest ?? Number.POSITIVE_INFINITY, pause ?? Number.POSITIVE_INFINITY));
     }
+  }
+
+  /** Reports a failure. @returns milliseconds until the next attempt. */
+  private failed(error: RowanError): number {
+    if (!this.hasEnded) this.source.onFailure(error);
+    return pauseAfterFailures(++this.failures);
+  }
+
+  private kickIn(milliseconds: number): void {
+    clearTimeout(this.timer);
+    if (this.hasEnded) return;
+    this.timer = setTimeout(() => this.kick(), milliseconds);
+    this.timer.unref();
   }
 
   kickAfter<T>(written: Promise<T>): Promise<T> {
@@ -117,7 +133,8 @@ export class RemoteOutbox implements Outbox {
     const waiting = new Set<string>();
     for await (const { marks } of this.intents()) for (const { token } of marks) waiting.add(toHex(token));
     while (waiting.size > 0 && !this.hasEnded) {
-      const youngest = await this.pass(waiting, settledAfter);
+      const { youngest, failure } = await this.pass(waiting, settledAfter);
+      if (failure !== undefined) throw failure;
       if (youngest === undefined) return;
       await sleep(Math.min(POLL_INTERVAL, youngest), undefined, { signal: this.ending.signal }).catch(
         () => undefined,
@@ -157,12 +174,17 @@ export class RemoteOutbox implements Outbox {
 
   /**
    * Works off abandoned intents once. @param of only these tokens. @returns milliseconds until the next intent counts
-   * as abandoned; undefined: none is left.
+   * as abandoned; undefined: none is left. And the first failure of one, which keeps no other from being worked off: their rows may be in
+   * other tables.
    */
-  private async pass(of: Set<string> | undefined, settledAfter: number): Promise<number | undefined> {
+  private async pass(
+    of: Set<string> | undefined,
+    settledAfter: number,
+  ): Promise<{ readonly youngest: number | undefined; readonly failure: RowanError | undefined }> {
     let youngest: number | undefined;
+    let failure: RowanError | undefined;
     for await (const intent of this.intents()) {
-      if (this.hasEnded) return undefined;
+      if (this.hasEnded) break;
       const now = this.source.engine.now();
       const done: IntentMark[] = [];
       for (const mark of intent.marks) {
@@ -172,10 +194,16 @@ export class RemoteOutbox implements Outbox {
         if (rest <= 0 || this.left.has(name)) done.push(mark);
         else youngest = Math.min(youngest ?? rest, rest);
       }
-      if (done.length > 0 && !(await this.work(intent, done, settledAfter)))
-        youngest = Math.min(youngest ?? POLL_INTERVAL, POLL_INTERVAL);
+      if (done.length === 0) continue;
+      try {
+        if (!(await this.work(intent, done, settledAfter)))
+          youngest = Math.min(youngest ?? POLL_INTERVAL, POLL_INTERVAL);
+      } catch (error) {
+        if (!(error instanceof RowanError)) throw error;
+        failure ??= error;
+      }
     }
-    return youngest;
+    return { youngest, failure };
   }
 
   /** Applies the effects of one intent. @returns whether they have all been applied. */

@@ -54,6 +54,7 @@ export {
   fenceRows,
   isMark,
   newToken,
+  pauseAfterFailures,
   type RowEntries,
   type RowIntent,
   WRITE_WINDOW,

@@ -51,6 +51,16 @@ export const FENCE_TTL = 4 * 60 * 60 * 1000;
  * {@link WRITE_WINDOW} of its first mark, or starts over. The rest allows for clock differences.
  */
 export const ABANDONED_AFTER = 30_000;
+/** The longest time, in ms, between two attempts at work of dead programs. */
+const LONGEST_PAUSE = 60 * 60 * 1000;
+
+/**
+ * Milliseconds until background work is tried again after this many failures in a row, from 1. Longer each time: a right may be missing for
+ * good.
+ */
+export function pauseAfterFailures(failures: number): number {
+  return Math.min(ABANDONED_AFTER * 2 ** (failures - 1), LONGEST_PAUSE);
+}
 /** Milliseconds from the first mark to the deadline of the row's write. */
 export const WRITE_WINDOW = 10_000;
 

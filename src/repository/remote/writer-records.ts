@@ -10,7 +10,7 @@ import { concatBytes, equalBytes, toBytes, toHex } from '../../bytes/index.js';
 import { isWriteRefused, RowanError } from '../../errors.js';
 import { TOKEN_LENGTH } from '../../schema/types.js';
 import { type Cell, Delete, Get, Put, type Table } from '../../table/index.js';
-import { ABANDONED_AFTER, FENCE_TTL, newToken } from './row-work.js';
+import { ABANDONED_AFTER, FENCE_TTL, newToken, pauseAfterFailures } from './row-work.js';
 
 /** Milliseconds after which a record is written again before further rows are. Its age tells others whether the program lives. */
 const RENEWED_AFTER = 10_000;
@@ -74,6 +74,8 @@ export class WriterRecords {
   private idle: NodeJS.Timeout | undefined;
   private timer: NodeJS.Timeout | undefined;
   private recovering: Promise<unknown> | undefined;
+  /** The attempts in the background that failed one after the other. */
+  private failures = 0;
   hasEnded = false;
 
   constructor(private readonly source: RecordsSource) {}
@@ -192,9 +194,14 @@ export class WriterRecords {
   kick(): void {
     if (this.recovering !== undefined || this.hasEnded) return;
     this.recovering = this.recover(false, ABANDONED_AFTER)
+      .then(() => {
+        this.failures = 0;
+      })
       .catch((error: unknown) => {
         if (!(error instanceof RowanError)) throw error;
-        if (!this.hasEnded) this.source.onFailure(error);
+        if (this.hasEnded) return;
+        this.source.onFailure(error);
+        this.kickIn(pauseAfterFailures(++this.failures));
       })
       .finally(() => {
         this.recovering = undefined;
@@ -225,12 +232,17 @@ export class WriterRecords {
   }
 
   private scheduled(records: readonly StoredRecord[], found: number): number {
-    clearTimeout(this.timer);
     const rests = records.filter((record) => !this.isOwn(record)).map((record) => this.restOf(record));
-    if (rests.length === 0 || this.hasEnded) return found;
-    this.timer = setTimeout(() => this.kick(), Math.max(1000, Math.min(...rests)));
-    this.timer.unref();
+    clearTimeout(this.timer);
+    if (rests.length > 0) this.kickIn(Math.max(1000, Math.min(...rests)));
     return found;
+  }
+
+  private kickIn(milliseconds: number): void {
+    clearTimeout(this.timer);
+    if (this.hasEnded) return;
+    this.timer = setTimeout(() => this.kick(), milliseconds);
+    this.timer.unref();
   }
 
   private isOwn({ token }: StoredRecord): boolean {
