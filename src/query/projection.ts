@@ -20,15 +20,19 @@ export interface ReadSet {
 }
 
 /**
- * The columns of property names: a column's own name, the head of embedded ones, or a key part (no column). @throws
- * QueryError on an unknown name.
+ * The columns of property names: a column's own name, the head of embedded ones, or a key part (no column). `doing` is
+ * what the names were given to. @throws QueryError on an unknown name.
  */
-export function selectColumns(schema: EntitySchema, names: readonly string[]): ColumnSchema[] {
+export function selectColumns(
+  schema: EntitySchema,
+  names: readonly string[],
+  doing = 'select',
+): ColumnSchema[] {
   const selected = new Set<ColumnSchema>(storedParts(schema));
   if (names.length === 0) selected.clear();
   for (const name of names) {
     if (typeof name !== 'string') {
-      throw new QueryError(`select: ${schema.name} has no property ${describe(name)}: names are texts.`, {
+      throw new QueryError(`${doing}: ${schema.name} has no property ${describe(name)}: names are texts.`, {
         details: { entity: schema.name },
       });
     }
@@ -41,7 +45,7 @@ export function selectColumns(schema: EntitySchema, names: readonly string[]): C
     for (const other of embedded) selected.add(other);
     if (embedded.length === 0 && !schema.key.parts.some((part) => part.name === name)) {
       throw new QueryError(
-        `select: ${schema.name} has no property "${name}". It has ${propertyNames(schema).join(', ')}.`,
+        `${doing}: ${schema.name} has no property "${name}". It has ${propertyNames(schema).join(', ')}.`,
         { details: { entity: schema.name, property: name } },
       );
     }

@@ -36,7 +36,7 @@ export class RowBuilder<C extends KeyedClass> {
     const names = Object.keys(given).filter((name) => given[name] !== undefined);
     if (names.length === 0) return this;
     this.refuseKeyParts(names);
-    const columns = selectColumns(this.schema, names);
+    const columns = selectColumns(this.schema, names, 'set');
     this.claim(columns);
     for (const name of names) if (given[name] === null) this.refuseRequired(columns, name);
     this.mutations.push(...this.schema.mapper.toMutations(given, this.row, this.timestamp));
@@ -47,7 +47,7 @@ export class RowBuilder<C extends KeyedClass> {
   /** Deletes every version of these columns. */
   unset(...names: readonly ColumnsOf<C>[]): this {
     this.refuseKeyParts(names);
-    const columns = selectColumns(this.schema, names);
+    const columns = selectColumns(this.schema, names, 'unset');
     this.claim(columns);
     const del = new Delete(this.row, this.timestamp);
     for (const column of columns) {

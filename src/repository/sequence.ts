@@ -141,7 +141,12 @@ export class Sequence<Per extends string = never> {
 
   /** FROZEN: the row of the counter. */
   private rowOf([scope]: readonly [scope?: Readonly<Record<string, unknown>>]): string {
-    if (this.per.length === 0) return `${this.name}\0`;
+    if (this.per.length === 0) {
+      if (scope === undefined) return `${this.name}\0`;
+      throw new InvalidArgumentError(
+        `The sequence "${this.name}" is the same for all and takes nothing, not ${describe(scope)}. Separate its numbers by { per: 'tenantId' }.`,
+      );
+    }
     const values = this.per.map((property) => {
       const value = scope?.[property];
       if (typeof value === 'string') return JSON.stringify(value);

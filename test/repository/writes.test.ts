@@ -460,6 +460,12 @@ describe('hooks, defaults and required columns', () => {
     await expect(untyped.putMany({})).rejects.toMatchObject(refused);
     await expect(untyped.update({ id: 'u' }, { title: null })).rejects.toThrow(/title is required/);
     await expect(untyped.update({ id: 'u' }, { title: 't' }, { tttl: 5 })).rejects.toThrow(/no option/);
+    await expect(untyped.update({ id: 'u' }, { titel: 't' })).rejects.toThrow(
+      /^set: \w+ has no property "titel"\. It has id, /,
+    );
+    await expect(tickets.mutate({ id: 'u' }, (row) => row.unset('titel' as never))).rejects.toThrow(
+      /^unset: \w+ has no property "titel"/,
+    );
     await expect(tickets.mutate({ id: 'u' }, (row) => row.unset('title'))).rejects.toThrow(
       /title is required/,
     );

@@ -140,6 +140,10 @@ it('takes the names and options that it can keep', async () => {
   await expect(tickets.next({ tenantId: 1.5 })).rejects.toThrow('not 1.5');
   await expect(tickets.nextMany(0, { tenantId: 1 })).rejects.toThrow('count is 0');
   expect(db.sequence('a', { per: 'tenantId' })).toBe(tickets);
+  // @ts-expect-error: nor does one for all take a tenant
+  await expect(db.sequence('a').next({ tenantId: 1 })).rejects.toThrow(
+    'The sequence "a" is the same for all and takes nothing, not an object. Separate its numbers by { per:',
+  );
   // @ts-expect-error: a sequence that is per tenant takes one
   await expect(tickets.next()).rejects.toThrow('tenantId');
 });
