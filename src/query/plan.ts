@@ -164,7 +164,10 @@ function whatToGive({ schema, key }: QuerySpec): string {
 
 const RANGES: ReadonlySet<string> = new Set(['gt', 'gte', 'lt', 'lte', 'startsWith']);
 
-/** The declaration of an index that would serve the query. Undefined where no index can serve its conditions. */
+/**
+ * The declaration of an index that would serve the query. Undefined where no index can serve its conditions, and where a
+ * declared index begins with the same properties: what it is not used for is said with its name.
+ */
 function indexToDeclare(schema: EntitySchema, where: readonly Condition[]): string | undefined {
   const equal = new Set<string>();
   const ranged = new Set<string>();
@@ -180,7 +183,11 @@ function indexToDeclare(schema: EntitySchema, where: readonly Condition[]): stri
     }
   }
   const names = [...equal, ...[...ranged].filter((name) => !equal.has(name)).slice(0, 1)];
-  if (names.length === 0) return undefined;
+  const isDeclared = schema.indexes.some(
+    ({ parts, where }) =>
+      where === undefined && parts.slice(0, names.length).every((part) => names.includes(part)),
+  );
+  if (names.length === 0 || isDeclared) return undefined;
   const title = names.map((name) => name.replace(/\W+(\w)/g, (_, head: string) => head.toUpperCase()));
   const words = title.map((name) => name.charAt(0).toUpperCase() + name.slice(1)).join('And');
   return `by${words}: index(${names.map((name) => `'${name}'`).join(', ')})`;

@@ -496,7 +496,11 @@ test('explain says of an index whose first part is asked for why it does not dec
       size: c.column('d:z', int32).optional(),
       rank: c.column('d:r', raw.int32).optional(),
     }),
-    indexes: { byPrice: { on: [part('price')] }, byTitle: { on: [part('title')] } },
+    indexes: {
+      byPrice: { on: [part('price')] },
+      byTitle: { on: [part('title')] },
+      bySize: { on: [part('size', int32), part('title')] },
+    },
   });
   const db = await openMemory({ entities: [Offer] });
   const offers = db.repository(Offer);
@@ -512,7 +516,7 @@ test('explain says of an index whose first part is asked for why it does not dec
     }
   };
   expect(asked({ price: '1.5' })).toBe(
-    'find on Offer would read the whole table "offers" to find price = "1.5". Give at least the leading key part "id" (byPrice begins with "price" as text, and not as raw.decimal: ask by("byPrice"); byTitle begins with "title", which is not asked for), or allow it with { fullScan: true }.',
+    'find on Offer would read the whole table "offers" to find price = "1.5". Give at least the leading key part "id" (byPrice begins with "price" as text, and not as raw.decimal: ask by("byPrice"); byTitle begins with "title", which is not asked for; bySize begins with "size", which is not asked for), or allow it with { fullScan: true }.',
   );
   expect(asked({ title: { endsWith: 'pen' } })).toContain(
     'byTitle begins with "title", and its entries do not decide what is asked of it',
@@ -522,5 +526,12 @@ test('explain says of an index whose first part is asked for why it does not dec
     "declare an index, static readonly indexes = { byStateAndSize: index('state', 'size') } (",
   );
   expect(asked({ rank: { lt: 4 } })).not.toContain('declare an index');
+  // An index that is declared is not told to declare again, under its own name.
+  expect(asked({ size: 3 })).toMatch(
+    /part "id" \(.*bySize has no entries of rows without "title": ask by\("bySize"\)/,
+  );
+  expect(asked({ state: 'lost' as never })).toContain(
+    "declare an index, static readonly indexes = { byState: index('state') }",
+  );
   await db.close();
 });
