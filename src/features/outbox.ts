@@ -3,11 +3,11 @@ import { toHex } from '../bytes/index.js';
 import { RowanError } from '../errors.js';
 import {
   ABANDONED_AFTER,
+  FailingWork,
   type FollowUps,
   type Intent,
   type IntentMark,
   OUTBOX_TABLE,
-  pauseAfterFailures,
   readIntent,
   removeIntents,
 } from '../repository/index.js';
@@ -74,8 +74,7 @@ export class RemoteOutbox implements Outbox {
   private running: Promise<unknown> | undefined;
   private again = false;
   private timer: NodeJS.Timeout | undefined;
-  /** The passes in the background that failed one after the other. */
-  private failures = 0;
+  private readonly passing = new FailingWork();
 
   constructor(private readonly source: RemoteOutboxSource) {}
 
@@ -102,7 +101,7 @@ export class RemoteOutbox implements Outbox {
     while (this.again && !this.hasEnded) {
       this.again = false;
       const { youngest, failure } = await this.pass(undefined, ABANDONED_AFTER);
-      if (failure === undefined) this.failures = 0;
+      if (failure === undefined) this.passing.succeeded();
       const pause = failure === undefined ? undefined : this.failed(failure);
       if (youngest !== undefined || pause !== undefined)
         this.kickIn(Math.min(youngest ?? Number.POSITIVE_INFINITY, pause ?? Number.POSITIVE_INFINITY));
@@ -112,7 +111,7 @@ export class RemoteOutbox implements Outbox {
   /** Reports a failure. @returns milliseconds until the next attempt. */
   private failed(error: RowanError): number {
     if (!this.hasEnded) this.source.onFailure(error);
-    return pauseAfterFailures(++this.failures);
+    return this.passing.failed();
   }
 
   private kickIn(milliseconds: number): void {

@@ -50,11 +50,11 @@ export { IntentDriver, IntentExecutor } from './remote/intent-driver.js';
 export { RemoteExecutor } from './remote/remote-executor.js';
 export {
   ABANDONED_AFTER,
+  FailingWork,
   FENCE_TTL,
   fenceRows,
   isMark,
   newToken,
-  pauseAfterFailures,
   type RowEntries,
   type RowIntent,
   WRITE_WINDOW,

@@ -12,7 +12,7 @@ import { type Engine, Result, Scan, type Table } from '../../src/table/index.js'
 import { MemoryFileSystem } from '../../src/testing/fs/memory-fs.js';
 
 beforeEach(() => {
-  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] });
 });
 afterEach(() => {
   vi.useRealTimers();
@@ -69,8 +69,13 @@ test('changes of a table that is disabled keep those of others from nothing, and
   await expect(outbox.drain()).rejects.toMatchObject({ code: 'ERR_TABLE_DISABLED' });
   await pass(ABANDONED_AFTER);
   expect(failures).toHaveLength(2);
+  await pass(ABANDONED_AFTER);
+  expect(failures).toHaveLength(3);
+  // When it has failed for a minute it is tried again after another one, also if more has failed in that time.
+  outbox.kick();
+  await answered();
+  expect(failures).toHaveLength(4);
   isEnabled = true;
-  // Failing again, it is tried less often.
   await pass(ABANDONED_AFTER);
   expect(await left()).toEqual(['A']);
   await pass(ABANDONED_AFTER);

@@ -54,13 +54,22 @@ export const ABANDONED_AFTER = 30_000;
 /** The longest time, in ms, between two attempts at work of dead programs. */
 const LONGEST_PAUSE = 60 * 60 * 1000;
 
-/**
- * Milliseconds until background work is tried again after this many failures in a row, from 1. Longer each time: a right may be missing for
- * good.
- */
-export function pauseAfterFailures(failures: number): number {
-  return Math.min(ABANDONED_AFTER * 2 ** (failures - 1), LONGEST_PAUSE);
+/** When background work that fails is tried again: the later, the longer it has failed, for a right may be missing for good. */
+export class FailingWork {
+  private since: number | undefined;
+
+  /** @returns milliseconds until the next attempt. */
+  failed(): number {
+    const now = performance.now();
+    this.since ??= now;
+    return Math.min(Math.max(ABANDONED_AFTER, now - this.since), LONGEST_PAUSE);
+  }
+
+  succeeded(): void {
+    this.since = undefined;
+  }
 }
+
 /** Milliseconds from the first mark to the deadline of the row's write. */
 export const WRITE_WINDOW = 10_000;
 

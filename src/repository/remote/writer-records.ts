@@ -10,7 +10,7 @@ import { concatBytes, equalBytes, toBytes, toHex } from '../../bytes/index.js';
 import { isWriteRefused, RowanError } from '../../errors.js';
 import { TOKEN_LENGTH } from '../../schema/types.js';
 import { type Cell, Delete, Get, Put, type Table } from '../../table/index.js';
-import { ABANDONED_AFTER, FENCE_TTL, newToken, pauseAfterFailures } from './row-work.js';
+import { ABANDONED_AFTER, FailingWork, FENCE_TTL, newToken } from './row-work.js';
 
 /** Milliseconds after which a record is written again before further rows are. Its age tells others whether the program lives. */
 const RENEWED_AFTER = 10_000;
@@ -74,8 +74,7 @@ export class WriterRecords {
   private idle: NodeJS.Timeout | undefined;
   private timer: NodeJS.Timeout | undefined;
   private recovering: Promise<unknown> | undefined;
-  /** The attempts in the background that failed one after the other. */
-  private failures = 0;
+  private readonly attempts = new FailingWork();
   hasEnded = false;
 
   constructor(private readonly source: RecordsSource) {}
@@ -195,13 +194,13 @@ export class WriterRecords {
     if (this.recovering !== undefined || this.hasEnded) return;
     this.recovering = this.recover(false, ABANDONED_AFTER)
       .then(() => {
-        this.failures = 0;
+        this.attempts.succeeded();
       })
       .catch((error: unknown) => {
         if (!(error instanceof RowanError)) throw error;
         if (this.hasEnded) return;
         this.source.onFailure(error);
-        this.kickIn(pauseAfterFailures(++this.failures));
+        this.kickIn(this.attempts.failed());
       })
       .finally(() => {
         this.recovering = undefined;
