@@ -56,10 +56,13 @@ export class OpenFeatures {
   /** HBase: how many changes of rows have started again. */
   restarts = 0;
   private readonly all: readonly Feature[];
+  private readonly outboxes: readonly Outbox[];
   private readonly remote: RemoteOutbox | undefined;
   private readonly context: FeatureContext;
   /** HBase: runs the maintainers of each entity, by entity name. */
   private readonly followUps = new Map<string, FollowUps>();
+  /** The maintainers that the step driver runs. */
+  private readonly ofSteps = new Map<EntitySchema, readonly StepMaintainer[]>();
   /** Those that repositories write with, by entity name: repositories made before {@link adopt} keep theirs. */
   private readonly inUse = new Map<string, Set<FollowUps>>();
 
@@ -76,7 +79,7 @@ export class OpenFeatures {
           onFailure,
         })
       : undefined;
-    this.outbox = this.remote ?? new JoinedOutbox(() => this.all.flatMap(({ outbox }) => outbox ?? []));
+    this.outbox = this.remote ?? new JoinedOutbox(() => this.outboxes);
     const now = (): number => engine.now();
     this.context = {
       ...source,
@@ -105,11 +108,13 @@ export class OpenFeatures {
     };
     this.named = openFeatures(this.context);
     this.all = Object.values(this.named);
+    this.outboxes = this.all.flatMap(({ outbox }) => outbox ?? []);
   }
 
   /** Registers the declarations. @throws SchemaError, UnsupportedError as the features do. */
   adopt(schema: AdoptedSchema): void {
     for (const feature of this.all) feature.adopt?.(schema);
+    this.ofSteps.clear();
     this.followUps.clear();
     if (this.remote === undefined) return;
     for (const { target, name } of schema.entities) {
@@ -186,12 +191,17 @@ export class OpenFeatures {
     return metrics;
   }
 
-  /** The maintainers that the step driver runs. */
+  /** The maintainers that the step driver runs, the same at each call. */
   stepMaintainers(entity: EntitySchema): readonly StepMaintainer[] {
-    return [
-      ...this.all.flatMap((feature) => feature.stepMaintainers?.(entity) ?? []),
-      ...this.maintainers(entity),
-    ];
+    let found = this.ofSteps.get(entity);
+    if (found === undefined) {
+      found = [
+        ...this.all.flatMap((feature) => feature.stepMaintainers?.(entity) ?? []),
+        ...this.maintainers(entity),
+      ];
+      this.ofSteps.set(entity, found);
+    }
+    return found;
   }
 
   /** The access paths to rows of an entity. */

@@ -4,7 +4,7 @@ import type { ColumnSchema } from '../schema/types.js';
 import { Get } from '../table/index.js';
 import { applyAll } from './batch.js';
 import type { Change, Expectation } from './change.js';
-import { ConditionFailed } from './conditional.js';
+import { CONDITION_FAILED } from './conditional.js';
 import type { RepositoryContext } from './row-access.js';
 import type { RowImage } from './row-image.js';
 import type { Condition, WriteCompiler } from './write-compiler.js';
@@ -24,7 +24,7 @@ export class BulkChanges implements RowChanger {
   ): Promise<number> {
     const condition: Condition = {
       expects: filter === undefined ? [] : [{ kind: 'filter', filter }],
-      mismatch: () => new ConditionFailed(),
+      mismatch: () => CONDITION_FAILED,
     };
     const changes: Change[] = [];
     for (const found of rows) {
@@ -38,7 +38,7 @@ export class BulkChanges implements RowChanger {
       if (outcome.ok) {
         changed++;
         failure ??= outcome.hookError;
-      } else if (!(outcome.error instanceof ConditionFailed)) {
+      } else if (outcome.error !== CONDITION_FAILED) {
         failure ??= outcome.error;
       }
     }
@@ -67,7 +67,7 @@ function onlyWhere(change: Change, { holds, columns }: RowCheck): Change {
     ...change,
     reads: new Get(change.row),
     resolve: (before) => {
-      if (!holds(before!.toResult())) throw new ConditionFailed();
+      if (!holds(before!.toResult())) throw CONDITION_FAILED;
       const resolved = change.resolve(before);
       return {
         ...resolved,

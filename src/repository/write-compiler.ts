@@ -47,6 +47,46 @@ export interface Prepared {
   readonly undo: (() => void) | undefined;
 }
 
+/** What all writes of an entity go by. */
+interface WriteRules {
+  readonly lock: VersionLock | undefined;
+  readonly readSet: ReadSet;
+  readonly required: readonly ColumnSchema[];
+  readonly rowMarker: RowMarker;
+  readonly absent: Expectation | undefined;
+  /** Undefined where a put does more than write cells, an expiry aside. */
+  readonly plain: PlainPuts | undefined;
+}
+
+/** Kept by schema: each transaction has repositories, and so compilers, of its own. */
+const knownRules = new WeakMap<EntitySchema, WriteRules>();
+
+function rulesOf(schema: EntitySchema): WriteRules {
+  let rules = knownRules.get(schema);
+  if (rules === undefined) {
+    rules = makeRules(schema);
+    knownRules.set(schema, rules);
+  }
+  return rules;
+}
+
+function makeRules(schema: EntitySchema): WriteRules {
+  const { marker, lifecycle, columns, versionProperty } = schema;
+  const lock = VersionLock.of(schema);
+  const rowMarker = new RowMarker(schema);
+  // The version of a new entity is not set yet.
+  const required = columns.filter(({ required, property }) => required && property !== versionProperty);
+  const hasHooks = lifecycle.beforeWrite !== undefined || lifecycle.afterWrite !== undefined;
+  return {
+    lock,
+    readSet: readAll(schema),
+    required,
+    rowMarker,
+    absent: marker && { ...marker, kind: 'absent' },
+    plain: hasHooks || lock || rowMarker.deletedAt ? undefined : new PlainPuts(schema, required),
+  };
+}
+
 /**
  * Compiles every way of writing to change sets: the one place for versions, TTLs, stamps, hooks, checks and markers.
  */
@@ -73,23 +113,17 @@ export class WriteCompiler {
     /** Set in a transaction: delays hooks until its end. */
     deferred?: Deferred,
   ) {
-    const { lifecycle } = schema;
-    this.lock = VersionLock.of(schema);
+    const rules = rulesOf(schema);
+    this.lock = rules.lock;
+    this.readSet = rules.readSet;
+    this.required = rules.required;
+    this.rowMarker = rules.rowMarker;
+    this.absent = rules.absent;
     this.expiry = Expiry.of(schema, now);
-    this.readSet = readAll(schema);
     this.dictionaries = schema.key.dictionaries;
-    // The version of a new entity is not set yet.
-    this.required = schema.columns.filter(
-      ({ required, property }) => required && property !== schema.versionProperty,
-    );
-    this.stamped = lifecycle.stamped;
-    this.rowMarker = new RowMarker(schema);
-    this.absent = schema.marker && { ...schema.marker, kind: 'absent' };
+    this.stamped = schema.lifecycle.stamped;
     this.afterCommit = new AfterCommit(schema, this.lock, deferred);
-    const { lock, expiry, required } = this;
-    const { deletedAt } = this.rowMarker;
-    const hasHooks = lifecycle.beforeWrite !== undefined || lifecycle.afterWrite !== undefined;
-    this.plain = hasHooks || lock || expiry || deletedAt ? undefined : new PlainPuts(schema, required);
+    this.plain = this.expiry === undefined ? rules.plain : undefined;
   }
 
   /**

@@ -21,6 +21,7 @@ import type { FamilyStore, Region } from './region/region.js';
 import { SpaceLimits } from './space-limits.js';
 import type { TableState } from './table-state.js';
 import { Contention } from './transaction/contention.js';
+import { PrivateMemstores } from './transaction/private-writes.js';
 import { WriteThrottle, type WriteThrottleActions } from './write-throttle.js';
 
 /** The parts that recovery has opened. */
@@ -75,6 +76,7 @@ export class StoreCore {
   readonly ledger: FileLedger;
   readonly cache: BlockCache;
   readonly chunkPool: ChunkPool;
+  readonly privateMemstores: PrivateMemstores;
   /** Readers in other processes. */
   readonly readers: ReaderRegistry;
   /** Threads for scans; undefined where the store has no worker threads. */
@@ -90,6 +92,7 @@ export class StoreCore {
     this.ledger = parts.ledger;
     this.cache = parts.cache;
     this.chunkPool = chunkPool;
+    this.privateMemstores = new PrivateMemstores(chunkPool);
     this.rowClock = parts.rowClock;
     this.readerThreads = parts.readerThreads;
     this.scanners = new ScannerRegistry(settings.scannerIdleTimeout);

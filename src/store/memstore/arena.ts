@@ -323,6 +323,17 @@ export class CellArena {
     return this.chunks.length > FULL_CHUNKS;
   }
 
+  /** Whether it has not grown beyond its first chunk. */
+  get isSmall(): boolean {
+    return this.chunks.length === 1 && this.capacity === FIRST_CHUNK_BYTES;
+  }
+
+  /** Removes the cells of a small arena, and keeps its memory. */
+  reset(): void {
+    this.used = 0;
+    this.last = -1;
+  }
+
   /** Returns its chunks to the pool. Cells must not be read any more. */
   free(): void {
     this.pool.release(this.chunks);

@@ -105,6 +105,21 @@ export class CellList {
     this.size++;
   }
 
+  /** Whether it has one leaf. */
+  get isSmall(): boolean {
+    return this.leaves.length === 1;
+  }
+
+  /** Removes the cells of a small list. */
+  reset(): void {
+    this.leaves[0]!.count = 0;
+    this.version++;
+    this.shared = 0;
+    this.size = 0;
+    this.lastLeaf = 0;
+    this.lastIndex = 0;
+  }
+
   /** Fills an empty list with cells in order, each once. */
   fill(refs: Uint32Array): void {
     if (refs.length === 0) return;

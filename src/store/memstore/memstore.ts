@@ -83,6 +83,29 @@ export class Memstore {
     this.arena.free();
   }
 
+  /**
+   * Empties a small memstore that nobody reads or has shared, so that it takes cells anew in the memory that it has. False, and nothing is
+   * done: it has grown, or has cells that are not sorted yet.
+   */
+  reset(): boolean {
+    if (this.unsorted !== undefined || !this.list.isSmall || !this.arena.isSmall) return false;
+    this.arena.reset();
+    this.list.reset();
+    this.rows.reset();
+    this.newest.made = 0;
+    this.last = NONE;
+    this.run = NONE;
+    this.listsBefore = 0;
+    this.minSeq = Number.POSITIVE_INFINITY;
+    this.maxSeq = -1;
+    this.minTimestamp = Number.POSITIVE_INFINITY;
+    this.maxTimestamp = -1;
+    this.earliestPut = Number.POSITIVE_INFINITY;
+    this.familyMarkers = 0;
+    this.markers = 0;
+    return true;
+  }
+
   /** Bytes of memory in use, those of dropped and replaced cells included. */
   get bytes(): number {
     return this.arena.bytes + this.rows.bytes;

@@ -56,6 +56,14 @@ export class RowIndex {
     return this.entries.byteLength;
   }
 
+  /** Removes the rows. */
+  reset(): void {
+    const { entries } = this;
+    entries.fill(0);
+    this.left = (entries.length / 2) * LOAD_FACTOR;
+    this.incomplete = false;
+  }
+
   /** The entry of a row, for `isRun` and `placeOf`; {@link NO_ROW} when there is no such row. */
   find(hash: number, row: Uint8Array, offset: number, length: number): number {
     const entry = this.search(hash, row, offset, length);

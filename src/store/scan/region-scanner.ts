@@ -237,10 +237,14 @@ export class RegionScanner {
     const whole = this.collect(row, limit);
     if (!whole && !this.bounds.existenceOnly) return this.endBatch(row);
     const dropped = out.count === 0 || (filter !== undefined && this.filterRow(filter));
-    if (dropped) out.count = 0;
-    this.endRow(row);
-    if (out.count === 0) return undefined;
-    this.rowsLeft--;
+    if (dropped) {
+      out.count = 0;
+      this.endRow(row);
+      return undefined;
+    }
+    // The way to the next row, which is a search in a reversed scan, is for rows that are wanted.
+    if (--this.rowsLeft > 0) this.endRow(row);
+    else this.finished = true;
     if (this.bounds.existenceOnly) out.count = 0;
     return out.take(row, false);
   }

@@ -257,6 +257,16 @@ function newestOf(cells: readonly string[], readPoint: number): string[] {
   });
 }
 
+/** A memstore that had these cells, was read, and was emptied, if it had not grown. */
+function usedBefore(cells: readonly Written[]): Memstore {
+  const memstore = new Memstore(new ChunkPool(0));
+  cells.forEach((each, i) => {
+    write(memstore, each, i, false);
+    byRow(memstore, new SeekKey().setRow(each.row), true, undefined, ALL_SEEN);
+  });
+  return cells.length === 0 || memstore.reset() ? memstore : new Memstore(new ChunkPool(0));
+}
+
 test('rows are chosen that have one hash', () => {
   expect(new Set(ROWS.map(hashOf)).size).toBe(9);
 });
@@ -267,10 +277,11 @@ describe('reads of one row of a memstore', () => {
       fc.property(
         fc.array(written, { maxLength: 20 }),
         fc.array(written, { maxLength: 20 }),
+        fc.array(written, { maxLength: 20 }),
         fc.func(fc.nat(5)),
         qualifierOf,
-        (loads, writes, dice, qualifier) => {
-          const memstore = new Memstore(new ChunkPool(0));
+        (before, loads, writes, dice, qualifier) => {
+          const memstore = usedBefore(before);
           loads.forEach((each, i) => void write(memstore, each, i, true));
           memstore.sortLoaded();
           const compare = (): void => {
@@ -314,6 +325,27 @@ describe('reads of one row of a memstore', () => {
       ),
       { numRuns: scaled(7, 300, 3000) },
     );
+  });
+
+  test('see nothing of what a memstore had before it was emptied', () => {
+    const memstore = usedBefore([]);
+    const fresh = new Memstore(new ChunkPool(0)).retain();
+    for (let i = 0; i < 200; i++)
+      memstore.add(toBytes(`row-${i % 40}`), toBytes('c'), i, i % 2 === 0 ? 4 : 14, i, 0, NOTHING);
+    expect(memstore.reset()).toBe(true);
+    const { size, minSeq, maxSeq, minTimestamp, maxTimestamp, earliestPut, familyMarkers, markers } = fresh;
+    expect(memstore).toMatchObject({
+      size,
+      minSeq,
+      maxSeq,
+      minTimestamp,
+      maxTimestamp,
+      earliestPut,
+      familyMarkers,
+      markers,
+    });
+    expect(memstore.mayHaveRow(hashOf(toBytes('row-1')), toBytes('row-1'))).toBe(false);
+    expect(memstore.cursor().seekToFirst()).toBe(false);
   });
 
   test('see cells of a row that was read as another was written', () => {
