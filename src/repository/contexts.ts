@@ -97,6 +97,18 @@ export function intentsInTransaction(source: SharedSource): ContextSource['inten
   };
 }
 
+/** By schema: each transaction asks again. */
+const withAvro = new WeakMap<EntitySchema, boolean>();
+
+function hasAvro(schema: EntitySchema): boolean {
+  let has = withAvro.get(schema);
+  if (has === undefined) {
+    has = avroColumns(schema).length > 0;
+    withAvro.set(schema, has);
+  }
+  return has;
+}
+
 /**
  * Creates what repositories and queries work on, from compiled entities and the tables of an engine or a transaction.
  */
@@ -133,19 +145,18 @@ export class Contexts {
 
   /** The context of a repository. Its writes are reported to observers. */
   of(schema: EntitySchema): RepositoryContext {
-    const context = this.unobserved(schema);
+    const { access, executor, putsAlone, now, deferred } = this.unobserved(schema);
     const writtenRow = this.source.writtenRow(schema);
-    const executor =
-      writtenRow === undefined ? context.executor : new RedirectingExecutor(context.executor, writtenRow);
-    const observed = new ObservedExecutor(executor, this.source.operations, schema);
-    return { ...context, executor: observed, observed: observed };
+    const redirected = writtenRow === undefined ? executor : new RedirectingExecutor(executor, writtenRow);
+    const observed = new ObservedExecutor(redirected, this.source.operations, schema);
+    return { access, executor: observed, observed, putsAlone, now, deferred };
   }
 
   private unobserved(schema: EntitySchema): RepositoryContext {
     const { source } = this;
     const { deferred } = source;
     const access = this.access([schema]);
-    const shared = { now: () => source.now(), ...(deferred !== undefined && { deferred }) };
+    const now = (): number => source.now();
     const paths = source.paths(schema);
     const indexing = paths && { access: paths, entries: this.tableAccess(paths.indexes.tableName) };
     const isRemote = !('atomic' in access.table);
@@ -155,7 +166,7 @@ export class Contexts {
       const driver = new IntentDriver(
         access.table,
         schema,
-        shared.now,
+        now,
         intents,
         entriesOf,
         source.transaction,
@@ -170,7 +181,8 @@ export class Contexts {
             : { ...access, indexing: { ...indexing, repair: entries.readRepair } },
         executor: new IntentExecutor(driver, rowLock, new RemoteExecutor(access.table, rowLock)),
         putsAlone: false,
-        ...shared,
+        now,
+        deferred,
       };
     }
     const maintainers = isRemote ? [] : this.maintainersOf(schema);
@@ -181,7 +193,8 @@ export class Contexts {
           ? this.executor(schema.table.descriptor.name)
           : new EmbeddedExecutor(access.table as StepTable, maintainers, this.driver, schema.marker?.family),
       putsAlone: maintainers.length === 0,
-      ...shared,
+      now,
+      deferred,
     };
   }
 
@@ -231,8 +244,7 @@ export class Contexts {
   access(schemas: readonly EntitySchema[]): TableAccess {
     const { avro } = this.source;
     const access = this.tableAccess(schemas[0]!.table.descriptor.name);
-    const hasAvro = schemas.some((schema) => avroColumns(schema).length > 0);
-    return hasAvro ? { ...access, recover: (error) => avro.recover(error) } : access;
+    return schemas.some(hasAvro) ? { ...access, recover: (error) => avro.recover(error) } : access;
   }
 
   /** @throws QueryError when no class is given; KeyError when the prefix does not fit every entity's key. */

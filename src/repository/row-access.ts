@@ -20,7 +20,7 @@ export interface RepositoryContext {
   /** The engine's time, ms, for timestamps and TTLs. */
   readonly now: () => number;
   /** Set in a transaction: delays hooks until its end. */
-  readonly deferred?: Deferred;
+  readonly deferred: Deferred | undefined;
 }
 
 /** The error of an operation on one row where salts are random. */

@@ -79,6 +79,7 @@ beforeEach(async () => {
     access,
     executor,
     putsAlone: false,
+    deferred: undefined,
     now: Date.now,
   });
 });

@@ -237,8 +237,8 @@ export class RegionScanner {
     const whole = this.collect(row, limit);
     if (!whole && !this.bounds.existenceOnly) return this.endBatch(row);
     const dropped = out.count === 0 || (filter !== undefined && this.filterRow(filter));
-    if (dropped) {
-      out.count = 0;
+    if (dropped) out.count = 0;
+    if (out.count === 0) {
       this.endRow(row);
       return undefined;
     }

@@ -36,6 +36,8 @@ export interface Contestant extends Writer {
   /** One sensor's readings from `from` (inclusive) to `to` (exclusive), in order. */
   range(sensor: string, from: number, to: number): Reading[] | Promise<Reading[]>;
   all(): Reading[] | Promise<Reading[]>;
+  /** A transaction: reads a row, and sets its quality to what was read and `by`. */
+  change(sensor: string, seq: number, by: number): unknown;
 }
 
 /** Opens a contestant's own store in an empty folder. */

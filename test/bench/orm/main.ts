@@ -41,6 +41,9 @@ const WARM_UP = 1.5;
 const BATCHES = 40;
 const WARM_UP_BATCHES = 160;
 const RANGE = 50;
+/** Even numbers, in one round and before the first. */
+const TRANSACTIONS = 600;
+const WARM_UP_TRANSACTIONS = 4000;
 
 const rounds = Number(argument('--rounds') ?? 7);
 /** One sensor's readings are one batch. Inserts write the first half of the sensors, puts the other. */
@@ -103,6 +106,14 @@ async function measure(contestants: readonly Contestant[], byValues: Writer): Pr
     await write('put', (of) => batchesFrom(INSERTED, (readings) => of.put(readings))),
   ];
   for (const contestant of contestants) await check(contestant);
+  const transactions = await ratesOf(contestants, changeRows);
+  rows.push(
+    row({
+      ...toRow('transaction of a get and an update, fsync each', 'transactions/s', transactions.wall),
+      processor: transactions.processor,
+    }),
+  );
+  for (const contestant of contestants) await checkChanged(contestant);
   rows.push(await read('get by key', 'gets/s', getByKey));
   rows.push(await read(`range of ${RANGE}, hydrated`, 'rows/s', readRanges));
   rows.push(await read('full read, hydrated', 'rows/s', readAll));
@@ -138,6 +149,28 @@ async function check(contestant: Contestant): Promise<void> {
   }
   const rows = await contestant.range(sensorName(1), 10, 10 + RANGE);
   if (rows.length !== RANGE || rows[0]!.seq !== 10) throw new Error(`${contestant.name} gave a wrong range`);
+}
+
+/** Each changes the quality of one row after the other of the second sensor, and back. */
+function changeRows(contestant: Contestant): Measured {
+  let isFirst = true;
+  return async () => {
+    const times = isFirst ? WARM_UP_TRANSACTIONS : TRANSACTIONS;
+    isFirst = false;
+    for (let i = 0; i < times; i++)
+      await contestant.change(sensorName(1), (i >> 1) % READINGS, i % 2 === 0 ? 1 : -1);
+    return times;
+  };
+}
+
+/** What {@link changeRows} leaves behind is what it found, as nobody else has changed it. */
+async function checkChanged(contestant: Contestant): Promise<void> {
+  const { change } = contestant;
+  await change(sensorName(1), 7, 5);
+  const found = await contestant.get(sensorName(1), 7);
+  if (found?.quality !== makeReading(1, 7).quality + 5)
+    throw new Error(`${contestant.name} has the quality ${found?.quality}`);
+  await change(sensorName(1), 7, -5);
 }
 
 function getByKey(contestant: Contestant): Measured {

@@ -54,6 +54,12 @@ export async function openRowan(folder: string): Promise<Contestant> {
     get: (sensor, seq) => readings.get({ sensor, seq }),
     range: (sensor, from, to) => readings.find({ sensor, seq: { gte: from, lt: to } }).all(),
     all: () => readings.find({}, { fullScan: true }).all(),
+    change: (sensor, seq, by) =>
+      database.transaction(async (tx) => {
+        const own = tx.repository(Reading);
+        const { quality } = await own.getOrThrow({ sensor, seq });
+        await own.update({ sensor, seq }, { quality: quality + by });
+      }),
     close: () => database.close(),
   };
 }

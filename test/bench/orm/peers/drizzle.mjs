@@ -66,6 +66,11 @@ export async function openDrizzle(folder) {
     )
     .orderBy(asc(reading.seq))
     .prepare();
+  const set = db
+    .update(reading)
+    .set({ quality: sql`${sql.placeholder('quality')}` })
+    .where(and(eq(reading.sensor, sql.placeholder('sensor')), eq(reading.seq, sql.placeholder('seq'))))
+    .prepare();
   const all = db.select().from(reading).orderBy(asc(reading.sensor), asc(reading.seq)).prepare();
   return {
     name: 'drizzle',
@@ -75,6 +80,12 @@ export async function openDrizzle(folder) {
     get: (sensor, seq) => get.get({ sensor, seq }),
     range: (sensor, from, to) => range.all({ sensor, from, to }).map(hydrate),
     all: () => all.all().map(hydrate),
+    // The statements are of the one connection, which is in the transaction.
+    change: (sensor, seq, by) =>
+      db.transaction(() => {
+        const { quality } = get.get({ sensor, seq });
+        set.run({ sensor, seq, quality: quality + by });
+      }),
     close: () => sqlite.close(),
   };
 }

@@ -35,6 +35,14 @@ export async function openMikroOrm(folder) {
     range: (sensor, from, to) =>
       em.find(Reading, { sensor, seq: { $gte: from, $lt: to } }, { ...plain, orderBy: { seq: 'asc' } }),
     all: () => em.find(Reading, {}, { ...plain, orderBy: { sensor: 'asc', seq: 'asc' } }),
+    change: (sensor, seq, by) =>
+      em.transactional(
+        async (own) => {
+          const found = await own.findOneOrFail(Reading, { sensor, seq });
+          found.quality += by;
+        },
+        { clear: true },
+      ),
     close: () => orm.close(),
   };
 }

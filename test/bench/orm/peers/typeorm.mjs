@@ -46,6 +46,11 @@ export async function openTypeOrm(folder) {
         order: { seq: 'ASC' },
       }),
     all: () => readings.find({ order: { sensor: 'ASC', seq: 'ASC' } }),
+    change: (sensor, seq, by) =>
+      source.transaction(async (manager) => {
+        const { quality } = await manager.findOneBy(Reading, { sensor, seq });
+        await manager.update(Reading, { sensor, seq }, { quality: quality + by });
+      }),
     close: () => source.destroy(),
   };
 }
