@@ -1,7 +1,7 @@
 import type { Presplit, TableDeclaration } from '../../decorators/index.js';
 import { toBytes } from '../bytes/index.js';
 import { InvalidArgumentError, SchemaError } from '../errors.js';
-import type { KeyLayout, SplitOptions } from '../key/index.js';
+import { checkRowsBetween, type KeyLayout, type SplitOptions } from '../key/index.js';
 import { describe, isCallable, isInstance, isList, isRecord } from '../table/checks.js';
 import { type TableDescriptor, tableDescriptor } from '../table/index.js';
 import { type CompiledEntity, compileEntity } from './compile-entity.js';
@@ -83,9 +83,9 @@ function checkApart(table: string, entities: readonly CompiledEntity[], problems
   entities.forEach(({ source, key }, i) => {
     // A missing or duplicate record type has been reported.
     if (key?.recordType === undefined) return;
-    const other = entities
-      .slice(0, i)
-      .find((before) => before.key?.recordType !== undefined && isConfusable(before.key, key));
+    const others = entities.slice(0, i).filter((before) => before.key?.recordType !== undefined);
+    for (const before of others) checkRowsBetween(before.key!, key);
+    const other = others.find((before) => isConfusable(before.key!, key));
     if (other === undefined) return;
     problems.add(
       source.name,

@@ -4,10 +4,12 @@ import { compareBytes } from '../../src/bytes/index.js';
 import {
   bigint,
   bytes,
+  checkRowsBetween,
   compileKeyLayout,
   desc,
   fixedString,
   hash,
+  type KeyConditions,
   type KeyElement,
   type KeyLayout,
   literal,
@@ -67,6 +69,32 @@ it.each(confused)('does not take for apart what is not: %s', (_, a, b) => {
   expect(compile(b, 2).isApartFrom(compile(a, 1))).toBe(false);
 });
 
+type Values = Readonly<Record<string, unknown>>;
+
+/** Queries by leading parts of rows of one layout find no row of the other. */
+function findNone(
+  layout: KeyLayout,
+  rows: readonly Values[],
+  other: KeyLayout,
+  others: readonly Values[],
+): void {
+  for (const values of [{}, ...rows]) {
+    for (let parts = 0; parts <= layout.parts.length; parts++) {
+      const leading = layout.parts.slice(0, parts).filter(({ name }) => name in values);
+      const conditions = leading.map(({ name }) => [name, { kind: 'eq', value: values[name] }] as const);
+      const { ranges, check } = layout.plan(Object.fromEntries(conditions) as KeyConditions);
+      for (const each of others) {
+        const row = other.encode(each);
+        const isIn = ranges.some(
+          ({ start, stop }) =>
+            compareBytes(start, row) <= 0 && (stop === undefined || compareBytes(row, stop) < 0),
+        );
+        if (isIn) expect(check?.(row)).toBe(false);
+      }
+    }
+  }
+}
+
 it('never finds a row of both where it says that there is none', () => {
   const words = fc.string({ unit: fc.constantFrom('\0', '\x01', '\x02', 'a'), maxLength: 3 });
   const kinds: readonly (readonly [(name: string) => KeyElement, fc.Arbitrary<unknown>])[] = [
@@ -101,6 +129,7 @@ it('never finds a row of both where it says that there is none', () => {
       rows,
     }));
   let found = 0;
+  let between = 0;
   fc.assert(
     fc.property(keys, keys, (one, other) => {
       const a = compile(one.elements, 1);
@@ -111,10 +140,14 @@ it('never finds a row of both where it says that there is none', () => {
       found++;
       for (const row of one.rows) expect(b.matches(a.encode(row))).toBe(false);
       for (const row of other.rows) expect(a.matches(b.encode(row))).toBe(false);
+      if (checkRowsBetween(a, b)) between++;
+      findNone(a, one.rows, b, other.rows);
+      findNone(b, other.rows, a, one.rows);
     }),
     { numRuns: scaled(100, 1000, 20000) },
   );
   expect(found).toBeGreaterThan(20);
+  expect(between).toBeGreaterThan(5);
 });
 
 it('has keys in the same order where two layouts say that the same elements differ', () => {

@@ -116,4 +116,6 @@ export interface SteppedLayout extends KeyLayout {
   readonly steps: readonly Step[];
   /** How plans are made without a walk; undefined if they cannot be. */
   readonly direct: DirectLayout | undefined;
+  /** Whether ranges may hold rows of other layouts, though the record type stands before them. */
+  readonly checksRows: boolean;
 }

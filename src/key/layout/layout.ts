@@ -41,7 +41,22 @@ type Piece =
 function areApart(left: readonly Step[], right: readonly Step[]): boolean {
   const a = piecesOf(left);
   const b = piecesOf(right);
-  return differ(a, b, sameEnding) || differ(a.reverse(), b.reverse(), () => false);
+  return (
+    differ(a, b, sameEnding) !== undefined || differ(a.reverse(), b.reverse(), () => false) !== undefined
+  );
+}
+
+/**
+ * Prepares the plans of two layouts of one table. If a byte that is found from the left tells them apart, the ranges of a plan, or the checks
+ * that it has anyway, leave out rows of the other layout. If only the length of rows or their last bytes do, rows of one may lie between those
+ * of the other: then plans check each row. True in that case.
+ */
+export function checkRowsBetween(one: KeyLayout, other: KeyLayout): boolean {
+  if (!(one instanceof CompiledLayout && other instanceof CompiledLayout)) return false;
+  if (differ(piecesOf(one.steps), piecesOf(other.steps), sameEnding) === 'byte') return false;
+  one.checkEachRow();
+  other.checkEachRow();
+  return true;
 }
 
 function piecesOf(steps: readonly Step[]): Piece[] {
@@ -55,18 +70,19 @@ function differ(
   a: readonly Piece[],
   b: readonly Piece[],
   together: (a: Piece, b: Piece) => boolean,
-): boolean {
+): 'byte' | 'length' | undefined {
   const both = Math.min(a.length, b.length);
   for (let i = 0; i < both; i++) {
     const one = a[i]!;
     const other = b[i]!;
     if (one.kind === 'byte' && other.kind === 'byte') {
-      if (one.always !== undefined && other.always !== undefined && one.always !== other.always) return true;
+      if (one.always !== undefined && other.always !== undefined && one.always !== other.always)
+        return 'byte';
     } else if (!together(one, other)) {
-      return false;
+      return undefined;
     }
   }
-  return leastLength(a.slice(both)) + leastLength(b.slice(both)) > 0;
+  return leastLength(a.slice(both)) + leastLength(b.slice(both)) > 0 ? 'length' : undefined;
 }
 
 /** Whether the two values end at the same byte if they begin at the same one. */
@@ -132,7 +148,8 @@ export class CompiledLayout implements SteppedLayout {
   readonly deterministic: boolean;
   readonly substitutions: readonly KeySubstitution[];
   readonly dictionaries: LayoutDictionaries | undefined;
-  readonly direct: DirectLayout | undefined;
+  direct: DirectLayout | undefined;
+  checksRows = false;
   private readonly writer = new KeyWriter();
   private readonly ends: Int32Array;
   private readonly readSteps: StepsReader;
@@ -163,7 +180,10 @@ export class CompiledLayout implements SteppedLayout {
   }
 
   bind(dictionary: (name: string) => KeyDictionary): KeyLayout {
-    return this.substitutions.length === 0 ? this : this.traits.bind(dictionary);
+    if (this.substitutions.length === 0) return this;
+    const bound = this.traits.bind(dictionary);
+    if (this.checksRows && bound instanceof CompiledLayout) bound.checkEachRow();
+    return bound;
   }
 
   encode(values: KeyValues): Uint8Array {
@@ -271,6 +291,12 @@ export class CompiledLayout implements SteppedLayout {
     return other instanceof CompiledLayout && areApart(this.steps, other.steps);
   }
 
+  /** Has plans check each row of their ranges from now on. */
+  checkEachRow(): void {
+    this.checksRows = true;
+    this.direct = undefined;
+  }
+
   orderingElements(isFixed: (part: string) => boolean): readonly string[] {
     return this.steps.filter((step) => !isConstant(step, isFixed)).map((step) => orderOfBytes(step, this));
   }
@@ -337,6 +363,11 @@ export class TransformedLayout extends CompiledLayout {
 
   override get stored(): CompiledLayout {
     return this.inner;
+  }
+
+  override checkEachRow(): void {
+    super.checkEachRow();
+    this.inner.checkEachRow();
   }
 
   override written(values: KeyValues): KeyWriter {

@@ -226,7 +226,7 @@ class Walk implements StepWalk {
     const rest = this.layout.steps.slice(this.stopIndex);
     const asked = [...Object.keys(this.values), ...(this.span === undefined ? [] : [this.span.name])];
     if (asked.some((name) => !this.applied.has(name))) this.exact = false;
-    if (rest.some((step) => step.constant !== undefined)) this.exact = false;
+    if (this.layout.checksRows || rest.some((step) => step.constant !== undefined)) this.exact = false;
     const isKnown = (name: string): boolean => this.has(name);
     rest.forEach((step, i) => {
       if (i === 0 && this.spanTaken) return;

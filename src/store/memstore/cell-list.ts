@@ -114,7 +114,6 @@ export class CellList {
   reset(): void {
     this.leaves[0]!.count = 0;
     this.version++;
-    this.shared = 0;
     this.size = 0;
     this.lastLeaf = 0;
     this.lastIndex = 0;

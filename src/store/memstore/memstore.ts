@@ -92,10 +92,8 @@ export class Memstore {
     this.arena.reset();
     this.list.reset();
     this.rows.reset();
-    this.newest.made = 0;
     this.last = NONE;
     this.run = NONE;
-    this.listsBefore = 0;
     this.minSeq = Number.POSITIVE_INFINITY;
     this.maxSeq = -1;
     this.minTimestamp = Number.POSITIVE_INFINITY;
