@@ -166,6 +166,13 @@ const TABLES: Readonly<Record<string, Grid>> = {
         (write) => [`${write}, batches of 100, a sync each`, `${write}, batches of 100, fsync each`] as const,
       ),
       ...linesOf(['get by key', 'range of 50, hydrated', 'full read, hydrated']),
+      ...['one after the other', '16 at once'].map(
+        (way) =>
+          [
+            `transaction of a get and an update, a sync each, ${way}`,
+            `transaction of a get and an update, fsync each, ${way}`,
+          ] as const,
+      ),
     ],
     columns: [
       { label: 'Rowan, a second', contestant: 'rowan', cell: value(0) },

@@ -38,6 +38,8 @@ export interface Contestant extends Writer {
   all(): Reading[] | Promise<Reading[]>;
   /** A transaction: reads a row, and sets its quality to what was read and `by`. */
   change(sensor: string, seq: number, by: number): unknown;
+  /** Whether several transactions may be open at once. */
+  readonly overlaps?: boolean;
 }
 
 /** Opens a contestant's own store in an empty folder. */

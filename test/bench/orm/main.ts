@@ -5,7 +5,7 @@
  * statement for each batch. An insert fails where the key exists (Rowan: an atomic `batch`), a put replaces that row (`putMany`).
  * Ranges and full reads end in instances of a class. Contestants take turns in every round; the figure is the median. A read's
  * second is one of the processor's, for none waits for the disk. A write waits for it, so its figure is by the clock, and the CPU
- * time of all threads of the process, the syncing one included, stands beside it.
+ * time of all threads of the process, the syncing one included, stands beside it. Transactions come last.
  *
  * `--rounds N` (default 7), `--json FILE`.
  */
@@ -41,9 +41,9 @@ const WARM_UP = 1.5;
 const BATCHES = 40;
 const WARM_UP_BATCHES = 160;
 const RANGE = 50;
-/** Even numbers, in one round and before the first. */
-const TRANSACTIONS = 600;
-const WARM_UP_TRANSACTIONS = 4000;
+/** Multiples of 16, in half a round and before the first. */
+const TRANSACTIONS = 320;
+const WARM_UP_TRANSACTIONS = 2000;
 
 const rounds = Number(argument('--rounds') ?? 7);
 /** One sensor's readings are one batch. Inserts write the first half of the sensors, puts the other. */
@@ -106,17 +106,22 @@ async function measure(contestants: readonly Contestant[], byValues: Writer): Pr
     await write('put', (of) => batchesFrom(INSERTED, (readings) => of.put(readings))),
   ];
   for (const contestant of contestants) await check(contestant);
-  const transactions = await ratesOf(contestants, changeRows);
-  rows.push(
-    row({
-      ...toRow('transaction of a get and an update, fsync each', 'transactions/s', transactions.wall),
-      processor: transactions.processor,
-    }),
-  );
-  for (const contestant of contestants) await checkChanged(contestant);
   rows.push(await read('get by key', 'gets/s', getByKey));
   rows.push(await read(`range of ${RANGE}, hydrated`, 'rows/s', readRanges));
   rows.push(await read('full read, hydrated', 'rows/s', readAll));
+  for (const [title, atOnce] of [
+    ['one after the other', 1],
+    ['16 at once', 16],
+  ] as const) {
+    const { wall, processor } = await ratesOf(contestants, (of) => changeRows(of, atOnce));
+    const measured = toRow(
+      `transaction of a get and an update, fsync each, ${title}`,
+      'transactions/s',
+      wall,
+    );
+    rows.push(row({ ...measured, processor }));
+  }
+  for (const contestant of contestants) await checkChanged(contestant);
   return rows;
 }
 
@@ -151,15 +156,23 @@ async function check(contestant: Contestant): Promise<void> {
   if (rows.length !== RANGE || rows[0]!.seq !== 10) throw new Error(`${contestant.name} gave a wrong range`);
 }
 
-/** Each changes the quality of one row after the other of the second sensor, and back. */
-function changeRows(contestant: Contestant): Measured {
+/**
+ * Changes the quality of one row after the other of the second sensor, and back. `atOnce`: so many transactions begin together, on rows of
+ * their own. The mappers of SQL have one connection, on which one follows the other.
+ */
+function changeRows(contestant: Contestant, atOnce: number): Measured {
   let isFirst = true;
   return async () => {
     const times = isFirst ? WARM_UP_TRANSACTIONS : TRANSACTIONS;
     isFirst = false;
-    for (let i = 0; i < times; i++)
-      await contestant.change(sensorName(1), (i >> 1) % READINGS, i % 2 === 0 ? 1 : -1);
-    return times;
+    for (const by of [1, -1]) {
+      for (let i = 0; i < times; i += atOnce) {
+        const change = (n: number): unknown => contestant.change(sensorName(1), (i + n) % READINGS, by);
+        if (contestant.overlaps) await Promise.all(Array.from({ length: atOnce }, (_, n) => change(n)));
+        else for (let n = 0; n < atOnce; n++) await change(n);
+      }
+    }
+    return 2 * times;
   };
 }
 

@@ -54,6 +54,7 @@ export async function openRowan(folder: string): Promise<Contestant> {
     get: (sensor, seq) => readings.get({ sensor, seq }),
     range: (sensor, from, to) => readings.find({ sensor, seq: { gte: from, lt: to } }).all(),
     all: () => readings.find({}, { fullScan: true }).all(),
+    overlaps: true,
     change: (sensor, seq, by) =>
       database.transaction(async (tx) => {
         const own = tx.repository(Reading);
