@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { compareBytes } from '../../src/bytes/index.js';
+import { transformed } from '../../src/codec/index.js';
 import {
   bigint,
   bytes,
@@ -10,6 +11,7 @@ import {
   fixedString,
   hash,
   type KeyConditions,
+  type KeyDictionary,
   type KeyElement,
   type KeyLayout,
   literal,
@@ -18,6 +20,7 @@ import {
   recordType,
   reverseTimestamp,
   salt,
+  substitute,
   text,
   uint8,
   uint32,
@@ -67,6 +70,19 @@ const confused: readonly (readonly [string, readonly KeyElement[], readonly KeyE
 it.each(confused)('does not take for apart what is not: %s', (_, a, b) => {
   expect(compile(a, 1).isApartFrom(compile(b, 2))).toBe(false);
   expect(compile(b, 2).isApartFrom(compile(a, 1))).toBe(false);
+});
+
+it('keeps the checks of rows in layouts that dictionaries are bound to, and in those of transformed codecs', () => {
+  const halved = transformed(uint8, { to: (n: number) => n / 2, from: (n: number) => n * 2 });
+  const withIds = compile([salt(3), recordType(), substitute('group', 'groups', { bytes: 1 })], 1);
+  const withHalves = compile([salt(3), recordType(), part('group', halved)], 1);
+  const other = compile([recordType(), part('shelf', uint8)], 2);
+  const row = other.encode({ shelf: 1 });
+  for (const layout of [withIds, withHalves]) {
+    expect(checkRowsBetween(layout, other)).toBe(true);
+    const bound = layout.bind(() => ({ name: 'groups' }) as KeyDictionary);
+    for (const each of [layout, bound]) expect(each.plan({}).check?.(row)).toBe(false);
+  }
 });
 
 type Values = Readonly<Record<string, unknown>>;

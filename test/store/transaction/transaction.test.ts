@@ -271,9 +271,11 @@ describe('a transaction', () => {
       }),
     ).rejects.toThrow('no');
     const controller = new AbortController();
+    let aborted: TableTransaction | undefined;
     await expect(
       engine.transaction(
         async (tx) => {
+          aborted = tx;
           await write(tx);
           controller.abort();
           await new Promise(() => undefined);
@@ -281,6 +283,8 @@ describe('a transaction', () => {
         { signal: controller.signal },
       ),
     ).rejects.toMatchObject({ code: 'ERR_ABORTED' });
+    // What its function calls later fails for the reason that has ended it.
+    expect(() => aborted!.table('t')).toThrow(expect.objectContaining({ code: 'ERR_ABORTED' }));
     await expect(
       engine.transaction(
         async (tx) => {
