@@ -31,6 +31,18 @@ function write(arena: CellArena, timestamp: number, value: Uint8Array): number {
   return arena.write(ROW, NOTHING, timestamp, CellType.Put, 1, 0, value, false);
 }
 
+test('a pool of chunks hands out what it was given, and keeps nothing behind its end', () => {
+  const pool = new ChunkPool(4 << 20);
+  const chunk = pool.take();
+  pool.release([chunk]);
+  expect(pool.take()).toBe(chunk);
+  pool.release([chunk]);
+  pool.end();
+  expect(pool.take()).not.toBe(chunk);
+  pool.release([chunk]);
+  expect(pool.take()).not.toBe(chunk);
+});
+
 describe('the places of an arena', () => {
   test('the last chunk that has a number is written to, and the next is refused before anything is overwritten', () => {
     const arena = new CellArena(new OneChunkPool());
