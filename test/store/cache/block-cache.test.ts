@@ -171,6 +171,24 @@ describe('the block cache', () => {
     expect(cache.stats()).toMatchObject({ bytes: 100, entries: 10, evictions: 993 });
   });
 
+  test('gives buffers of evicted blocks to others, but none of large cells, and none behind its end', () => {
+    const evictedOf = (length: number): BlockCache => {
+      const cache = new BlockCache(1 << 20);
+      const slots = new CacheSlots<Entry>(2);
+      for (let slot = 0; slot < 2; slot++) {
+        const entry = new Entry(600_000, `${slot}`);
+        Object.assign(entry, { memory: new Uint8Array(length) });
+        cache.insert(slots, slot, entry, CachePriority.Normal);
+      }
+      return cache;
+    };
+    expect(evictedOf(1000).takeMemory(1000)?.length).toBe(1000);
+    expect(evictedOf(200_000).takeMemory(200_000)).toBeUndefined();
+    const ended = evictedOf(1000);
+    ended.end();
+    expect(ended.takeMemory(1000)).toBeUndefined();
+  });
+
   test('of capacity 0 keeps nothing', () => {
     const cache = new BlockCache(0);
     const slots = new CacheSlots<Entry>(1);
