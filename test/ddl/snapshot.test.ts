@@ -245,6 +245,8 @@ test('differences are printed as declarations are written: no hex, and of a sign
     at(['indexes', 'byState', 'signature'], signature('state:text'), signature('state:int32', true)),
     at(['summaries', 'qualifier'], signature('state:text'), '["of another form"]'),
     at(['summaries', 'changed by hand'], '[', signature('state:text')),
+    at(['timeToLive', 'lifelong'], true, undefined),
+    at(['timeToLive', 'lifelong'], undefined, true),
   ]).split('\n');
   expect(lines).toEqual([
     'Differences from the snapshot:',
@@ -252,6 +254,8 @@ test('differences are printed as declarations are written: no hex, and of a sign
     '    shop entities.Order.indexes.byState.signature: "state:text, false" -> "state:int32, true"',
     `    shop entities.Order.summaries.qualifier: ${JSON.stringify(signature('state:text'))} -> "[\\"of another form\\"]"`,
     `    shop entities.Order.summaries.changed by hand: "[" -> ${JSON.stringify(signature('state:text'))}`,
+    '    shop entities.Order.timeToLive.lifelong: true no longer exists. Earlier rows of Order still expire: when all have, run rowan index repair and rowan summary build, if it has any.',
+    '    shop entities.Order.timeToLive.lifelong: true is new',
     '',
   ]);
 });

@@ -199,11 +199,15 @@ function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
+const AFTER_EXPIRY = 'when all have, run rowan index repair and rowan summary build, if it has any.';
+
 /** One line for each difference, for people. */
 export function describeSnapshotDifferences(differences: readonly SnapshotDifference[]): string {
   const lines = differences.map(({ table, path, from, to }) => {
     const isHex = path.at(-3) === 'columns' && path.at(-1) === 'qualifier';
-    return `    ${table} ${path.join('.')}: ${isHex ? changeOf(textOf(from), textOf(to)) : changeOf(from, to)}`;
+    const endless = path.at(-2) === 'timeToLive' && path.at(-1) === 'lifelong' && to === undefined;
+    const note = endless ? `. Earlier rows of ${path.at(-3)} still expire: ${AFTER_EXPIRY}` : '';
+    return `    ${table} ${path.join('.')}: ${isHex ? changeOf(textOf(from), textOf(to)) : changeOf(from, to)}${note}`;
   });
   return lines.length === 0 ? '' : `Differences from the snapshot:\n${lines.join('\n')}\n`;
 }
