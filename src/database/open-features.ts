@@ -285,6 +285,12 @@ export class OpenFeatures {
     return Object.assign({}, ...this.all.map(({ schemaSteps }) => schemaSteps));
   }
 
+  /** What no schema step builds, each a sentence. */
+  async unbuilt(): Promise<string[]> {
+    const found = await Promise.all(this.all.map((feature) => feature.unbuilt?.() ?? []));
+    return found.flat();
+  }
+
   /** @throws SchemaError on entities that the engine cannot support. */
   check(entities: readonly EntitySchema[]): void {
     for (const feature of this.all) feature.check?.(entities);

@@ -38,6 +38,7 @@ import type { Engine } from '../table/index.js';
 interface SchemaFeatures {
   readonly schemaSteps: FeatureSteps;
   plannedTables(tables: LiveTables): Promise<LiveTables>;
+  unbuilt(): Promise<readonly string[]>;
   readonly named: { readonly evolution: Evolution };
 }
 
@@ -216,6 +217,7 @@ export class SchemaTools {
     return {
       ...this.applicable({}),
       state: () => this.state(),
+      unbuilt: () => this.features.unbuilt(),
       isDeclared: async (snapshot) => (await this.check(snapshot)).same,
     };
   }

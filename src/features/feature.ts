@@ -102,6 +102,8 @@ export interface Feature {
   plannedTables?(tables: LiveTables): Promise<LiveTables>;
   /** The steps of schema plans that the feature carries out. */
   readonly schemaSteps?: FeatureSteps | undefined;
+  /** What is declared and must be built before it can be read, and no schema step builds: sentences that name the command. */
+  unbuilt?(): Promise<readonly string[]>;
   /** Metrics of the feature's pending work, and of work that only concurrent or abandoned writes make necessary. `limit`: rows to read of a queue. */
   backlog?(limit: number): Promise<readonly Metric[]>;
   /** Resumes work that an earlier opening of the database began. */

@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { open } from '../../src/database.js';
+import { defineEntity, int32, part, text } from '../../src/index.js';
 import { Delete, Put } from '../../src/table/index.js';
 import { Pair, Parcel, Place } from './fixtures/followed.js';
 import { run } from './run.js';
@@ -117,4 +118,30 @@ test('what an entity does not declare is said', async () => {
     expect(code).not.toBe(0);
     expect(err).toContain(declared);
   }
+});
+
+test('migrate says which summaries are left to be built', async () => {
+  const dir = join(folder, 'migrations');
+  const migrate = (which: string) => run('migrate', which, MODULE, store, '--dir', dir);
+  expect((await migrate('dev')).code).toBe(0);
+  expect(await migrate('status')).toMatchObject({ code: 0, out: expect.stringContaining('is up to date') });
+  const Bare = defineEntity({
+    name: 'Parcel',
+    table: { name: 'parcels', families: { d: {} } },
+    key: [part('no', text)],
+    columns: (c) => ({
+      placeId: c.column('d:p', text).optional(),
+      city: c.column('d:c', text).optional(),
+      weight: c.column('d:w', int32),
+    }),
+  });
+  await (await open({ path: store, entities: [Bare] })).close();
+  expect(await run('schema', 'apply', MODULE, store)).toMatchObject({ code: 0 });
+  const left =
+    'left The summary "byCity" of Parcel is not built as it is declared, so it cannot be read: run rowan summary build.\n';
+  expect(await migrate('deploy')).toMatchObject({ code: 0, out: `No migration is pending.\n${left}` });
+  const status = await migrate('status');
+  expect([status.code, status.out]).toEqual([1, expect.stringMatching(`  applied  .*\n${left}$`)]);
+  expect(await command('summary', 'build', MODULE, store)).toMatchObject({ code: 0 });
+  expect(await migrate('status')).toMatchObject({ code: 0, out: expect.stringContaining('is up to date') });
 });

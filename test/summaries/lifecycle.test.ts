@@ -1,5 +1,8 @@
 /** Summaries that come to stored rows, programs that do not declare them, jobs that are cut off, and what is off. */
 
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import {
   Column,
@@ -13,6 +16,7 @@ import {
   RowKey,
   Summary,
   text,
+  upgrade,
 } from '../../src/index.js';
 import { MemoryFileSystem, openMemory, settableClock } from '../../src/testing/index.js';
 import { scaled } from '../proof/scale.js';
@@ -335,4 +339,64 @@ it('the least and the greatest value are those of the property, also where keys 
     least: 9,
   });
   await db.close();
+});
+
+it('is named as unbuilt by a deployment where rows, their version or their expiry have changed', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'rowan-unbuilt-'));
+  const disk = new MemoryFileSystem();
+  const release = (schemaVersion: number, ttl?: number) =>
+    defineEntity({
+      name,
+      table: { name: 'sales', families: { d: {} } },
+      ...(ttl !== undefined && { ttl }),
+      ...(schemaVersion > 1 && { schemaVersion }),
+      key: [part('id', text)],
+      columns: (c) => ({ shop: c.column('d:s', text) }),
+      summaries: { byShop: { by: ['shop'], figures: { sales: 'count' } } },
+      ...(schemaVersion > 1 && {
+        upgrades: [
+          upgrade(1, { old: (c) => ({ store: c.column('d:s', text) }), sets: ['shop'] }, (old) => ({
+            shop: old.store,
+          })),
+        ],
+      }),
+    });
+  const deployed = async (entity: ReturnType<typeof release>): Promise<readonly string[]> => {
+    const db = await openMemory({ entities: [entity], disk, tables: 'ignore' });
+    await db.schema.makeMigration(folder);
+    const { status } = await db.schema.deploy(folder);
+    expect(status.upToDate).toBe(status.unbuilt.length === 0);
+    await db.close();
+    return status.unbuilt;
+  };
+  const opened = async (entity: ReturnType<typeof release>, build: boolean): Promise<void> => {
+    const db = await openMemory({ entities: [entity], disk });
+    if (build) await db.summary(entity, 'byShop').build();
+    await db.repository(entity).put({ id: 'i1', shop: 's1' });
+    expect(await db.summary(entity, 'byShop').find({})).toEqual([{ shop: 's1', sales: 1 }]);
+    await db.close();
+  };
+  try {
+    // A table without rows: the next opening makes it active.
+    expect(await deployed(release(1))).toEqual([]);
+    await opened(release(1), false);
+    expect(await deployed(release(1))).toEqual([]);
+    expect(await deployed(release(2))).toEqual([
+      'The summary "byShop" of Sale is not built as it is declared, so it cannot be read: run rowan summary build.',
+    ]);
+    await opened(release(2), true);
+    expect(await deployed(release(2, 60_000))).toEqual([
+      'Rows of Sale have begun to expire, so the summary "byShop" must be counted anew: run rowan summary build.',
+    ]);
+    await opened(release(2, 60_000), true);
+    expect(await deployed(release(2))).toEqual([
+      expect.stringMatching(
+        /^Rows of Sale have ceased to expire, .* still expire: run it again when all have.$/,
+      ),
+    ]);
+    await opened(release(2), true);
+    expect(await deployed(release(2))).toEqual([]);
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
 });

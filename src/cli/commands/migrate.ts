@@ -196,7 +196,7 @@ function describeStatus(status: MigrationStatus): string {
   return status.upToDate ? `${text}The database is up to date.\n` : text;
 }
 
-function describeSteps({ drift, held, contradictions }: MigrationStatus): string {
+function describeSteps({ drift, held, contradictions, unbuilt }: MigrationStatus): string {
   return [
     ...held.map((step) => `held ${step.id}  waits for --allow ${allowanceOf(step)} in a migration\n`),
     ...drift.map(
@@ -204,6 +204,7 @@ function describeSteps({ drift, held, contradictions }: MigrationStatus): string
         `drift ${id}  ${why} No pending migration has this step: rowan schema apply runs it.\n`,
     ),
     ...contradictions.map((line) => `! ${line}\n`),
+    ...unbuilt.map((line) => `left ${line}\n`),
   ].join('');
 }
 

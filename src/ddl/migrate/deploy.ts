@@ -23,6 +23,8 @@ import { type BackOut, backOutsOf, isAllowed, type Migration } from './migration
 export interface MigrationTarget extends Applicable {
   /** The tables as they are. */
   readonly state: () => Promise<SchemaState>;
+  /** What is declared and must be built, and no step builds, each a sentence. */
+  readonly unbuilt: () => Promise<readonly string[]>;
   /** Whether the declarations are those of a snapshot. */
   readonly isDeclared: (snapshot: string) => Promise<boolean>;
 }
@@ -66,7 +68,9 @@ export interface MigrationStatus {
   readonly held: readonly SchemaStep[];
   /** Differences for which there is no step, each a sentence. */
   readonly contradictions: readonly string[];
-  /** Whether nothing is pending, unfinished, changed or missing, and nothing drifted. */
+  /** What migrations do not build and must be built before it can be read, as summaries, each a sentence with the command. */
+  readonly unbuilt: readonly string[];
+  /** Whether nothing is pending, unfinished, changed, missing or to be built, and nothing drifted. */
   readonly upToDate: boolean;
 }
 
@@ -129,16 +133,17 @@ async function statusOf(
     (step) => !isHeld(step) && !(step.kind === 'compact' && heldPlaces.has(`${step.table}/${step.family}`)),
   );
   const declared = last !== undefined && (await target.isDeclared(last.snapshot));
+  const unbuilt = await target.unbuilt();
   return {
     migrations: states,
     declared,
     drift,
     held,
     contradictions: contradictions.map(({ table, message }) => `Table "${table}": ${message}`),
+    unbuilt,
     upToDate:
       declared &&
-      drift.length === 0 &&
-      contradictions.length === 0 &&
+      [drift, contradictions, unbuilt].every(({ length }) => length === 0) &&
       states.every(({ state }) => state === 'applied'),
   };
 }

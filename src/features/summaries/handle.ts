@@ -1,4 +1,4 @@
-import { equalBytes, prefixEnd, toHex } from '../../bytes/index.js';
+import { toHex } from '../../bytes/index.js';
 import type { LiveTables } from '../../ddl/index.js';
 import { isWriteRefused, QueryError, RowanError, SchemaError, UnsupportedError } from '../../errors.js';
 import type { JobRunOptions } from '../../job/index.js';
@@ -9,11 +9,9 @@ import type { CheckedPrefix, KeyedClass, KeyQuery } from '../../schema/entity-ty
 import type { AdoptedSchema } from '../../schema/index.js';
 import type { EntityClass, EntitySchema, TableSchema } from '../../schema/types.js';
 import { checkGiven, checkOptions, checkPositiveInteger, describe } from '../../table/checks.js';
-import { canonicalTableName, Scan } from '../../table/index.js';
 import type { Metric } from '../../table/telemetry.js';
 import type { Feature, FeatureContext, RowUpkeep } from '../feature.js';
 import type { IndexesFeature, IndexHandle } from '../indexes/handle.js';
-import { hasRows } from '../indexes/states.js';
 import type { DrainOptions, Outbox } from '../outbox.js';
 import type { SummaryGroup, SummaryName, SummaryResult, SummaryTargetOf } from './compile.js';
 import type { GroupsReport, SummaryTarget } from './jobs.js';
@@ -22,15 +20,8 @@ import { SummaryMaintainer, SummaryUpkeep } from './maintain.js';
 import { SummaryPlan } from './plan.js';
 import { type GroupPosition, SummaryReader } from './reader.js';
 import { RemoteCount } from './remote.js';
-import {
-  parseRecord,
-  putRecord,
-  readRecord,
-  STATE_PREFIX,
-  type SummaryRecord,
-  stateRow,
-  summaryTableName,
-} from './rows.js';
+import { readRecord } from './rows.js';
+import { SummaryStates } from './states.js';
 import { AMOUNTS } from './tokens.js';
 
 /** The handle of a summary (`db.summary(…)`): its figures and jobs. */
@@ -251,10 +242,6 @@ const PENDING = {
   what: 'Rows that this program has written and not counted yet',
 };
 
-interface Stored extends SummaryRecord {
-  readonly id: Uint8Array;
-}
-
 /** The summaries feature of an open database. */
 export class SummariesFeature implements Feature {
   private byEntity = new Map<EntityClass, readonly SummaryPlan[]>();
@@ -262,11 +249,19 @@ export class SummariesFeature implements Feature {
   private readonly counts = new Map<SummaryPlan, RemoteCount>();
   /** HBase: writes the rows of each entity ahead of their figures. */
   private readonly ahead = new Map<EntitySchema, AheadWriter>();
+  private readonly states: SummaryStates;
 
   constructor(
     private readonly context: FeatureContext,
     private readonly indexes: IndexesFeature,
-  ) {}
+  ) {
+    this.states = new SummaryStates({
+      engine: context.engine,
+      isRemote: context.isRemote,
+      plansOf: (entity) => this.plansOf(entity),
+      targetOf: (plan) => this.targetOf(plan),
+    });
+  }
 
   /** @throws SchemaError naming every invalid condition; UnsupportedError on rows that expire, on HBase. */
   adopt({ entities }: AdoptedSchema): void {
@@ -289,87 +284,12 @@ export class SummariesFeature implements Feature {
     if (problems.length > 0) throw new SchemaError(problems.join('\n'), problems);
   }
 
-  /**
-   * Updates the stored state to match the declarations: a new summary of an empty table is active at once. Summaries
-   * that this program does not declare must be counted again, since its writes do not update them.
-   * @param before the tables as they were before this program opened them.
-   * @param readOnly `tables: 'verify'`: nothing is written.
-   * @throws SchemaError with `readOnly` when one that is in use is not declared.
-   */
   async tablesOpened(tables: readonly TableSchema[], before: LiveTables, readOnly: boolean): Promise<void> {
-    const names = tables.map(({ descriptor }) => canonicalTableName(summaryTableName(descriptor.name)));
-    const found = await this.context.engine.admin.getDescriptors(names);
-    for (const { descriptor, entities } of tables) {
-      const name = canonicalTableName(summaryTableName(descriptor.name));
-      if (!found.some((table) => table.name === name)) continue;
-      const stored = await this.stored(name);
-      for (const schema of entities) await this.settleEntity(schema, stored, before, readOnly);
-    }
+    await this.states.open(tables, before, readOnly);
   }
 
-  private async settleEntity(
-    schema: EntitySchema,
-    stored: readonly Stored[],
-    before: LiveTables,
-    readOnly: boolean,
-  ): Promise<void> {
-    const { name } = schema;
-    const plans = this.plansOf(schema);
-    const inUse = stored.filter(
-      ({ entity, active, building }) => entity === name && (active !== null || building !== null),
-    );
-    // If rows have started or stopped to expire, the contribution of each row is unknown or not stored.
-    const undeclared = inUse.filter(
-      ({ id, ends }) =>
-        !plans.some((plan) => equalBytes(plan.summary.id, id) && (ends ?? plan.ends) === plan.ends),
-    );
-    if (readOnly) {
-      const [other] = undeclared;
-      if (other === undefined) return;
-      const { summary } = other;
-      const remedy = plans.some((plan) => plan.summary.name === summary)
-        ? 'Count it as it is declared now: rowan summary build'
-        : 'Declare it';
-      throw new SchemaError(
-        `Table "${schema.table.descriptor.name}": the summary "${summary}" of ${name} is not declared as it was built, so it would ` +
-          `miss what this program writes. ${remedy}, or open with tables: 'create', which disables it.`,
-        undefined,
-        { details: { entity: name, summary } },
-      );
-    }
-    for (const { id, ...state } of undeclared) {
-      const table = this.context.engine.table(summaryTableName(schema.table.descriptor.name));
-      await table.put(putRecord(id, { ...state, active: null, building: null, cursor: null }));
-    }
-    await this.noteEnds(plans, inUse);
-    const missing = plans.filter(({ summary }) => stored.every(({ id }) => !equalBytes(id, summary.id)));
-    if (missing.length === 0 || (await hasRows(this.context.engine, schema, before))) return;
-    const { changeRecord } = await import('./jobs.js');
-    for (const plan of missing)
-      await changeRecord(this.targetOf(plan), (now) => (now === undefined ? { active: 1, next: 2 } : {}));
-  }
-
-  /**
-   * Adds the expiry of summaries stored by earlier releases. On HBase rows of entities with summaries do not expire.
-   */
-  private async noteEnds(plans: readonly SummaryPlan[], inUse: readonly Stored[]): Promise<void> {
-    if (this.context.isRemote) return;
-    for (const plan of plans) {
-      const known = inUse.find(({ id }) => equalBytes(id, plan.summary.id));
-      if (known === undefined || known.ends !== undefined) continue;
-      const { changeRecord } = await import('./jobs.js');
-      await changeRecord(this.targetOf(plan), () => ({}));
-    }
-  }
-
-  private async stored(table: string): Promise<Stored[]> {
-    const scan = new Scan().withStartRow(STATE_PREFIX).withStopRow(prefixEnd(STATE_PREFIX)!);
-    const found: Stored[] = [];
-    for await (const result of this.context.engine.table(table).scan(scan)) {
-      const state = parseRecord(result);
-      if (state !== undefined) found.push({ ...state, id: result.row.slice(stateRow(NO_ID).length) });
-    }
-    return found;
+  async unbuilt(): Promise<string[]> {
+    return this.states.unbuilt(this.context.declared().entities);
   }
 
   private plansOf({ target }: EntitySchema): readonly SummaryPlan[] {
@@ -479,8 +399,6 @@ export class SummariesFeature implements Feature {
     });
   }
 }
-
-const NO_ID = new Uint8Array(0);
 
 /** @throws UnsupportedError on an entity whose rows expire: on HBase no write happens when a row expires. */
 function checkRemote({ name, timeToLive, marker }: EntitySchema): void {
