@@ -143,7 +143,8 @@ export class WhereBuilder<C extends KeyedClass> {
 /** The Map properties of an entity. */
 export type MapsOf<E> = {
   [P in keyof E & string]: NonNullable<E[P]> extends ReadonlyMap<unknown, unknown> ? P : never;
-}[keyof E & string];
+}[keyof E & string] &
+  keyof E;
 
 export type KeyOfMap<M> = NonNullable<M> extends ReadonlyMap<infer K, unknown> ? K : never;
 

@@ -93,10 +93,11 @@ const MISTAKES_FILE = 'mistakes.ts';
 const MISTAKES_PRELUDE = `import { Column, Entity, Index, part, reverseTimestamp, RowKey } from '../../../decorators/index.js';
 import { int32, text } from '../../../src/codec/index.js';
 import { uint32 } from '../../../src/key/index.js';
+import type { EntityQuery } from '../../../src/query/index.js';
 import type { CheckedPrefix, KeyedClass, KeyOf, KeyQuery } from '../../../src/schema/entity-types.js';
 interface Repository<C extends KeyedClass> {
   get(key: KeyOf<C>): unknown;
-  find<Q extends KeyQuery<C>>(prefix: Q & CheckedPrefix<C, Q>): unknown;
+  find<Q extends KeyQuery<C>>(prefix: Q & CheckedPrefix<C, Q>): EntityQuery<C>;
 }
 declare const orders: Repository<typeof Order>;
 class Order {
@@ -125,6 +126,18 @@ const MISTAKES: readonly (readonly [string, RegExp])[] = [
   [
     "orders.find({ customerId: 'a' as string | undefined, placedAt: new Date() });",
     /\\"customerId\\" may be undefined\. Undefined never means \\"any\\": leave the part out, or give a value\./,
+  ],
+  [
+    "orders.find({ customerId: 'a' }).orderBy('placedOn');",
+    /'"placedOn"' is not assignable to parameter of type '"customerId" \| "orderNo" \| "placedAt"'/,
+  ],
+  [
+    "orders.find({ customerId: 'a' }).groupBy('placedOn');",
+    /'"placedOn"' is not assignable to parameter of type '"customerId" \| "orderNo" \| "placedAt"'/,
+  ],
+  [
+    "orders.find({ customerId: 'a' }).sum('orderN');",
+    /'"orderN"' is not assignable to parameter of type '"customerId" \| "orderNo"'/,
   ],
   ["orders.find({ customerId: 'a', placedAt: 5 });", /Type 'number' is not assignable to type '.*Date/],
   [

@@ -57,14 +57,16 @@ export type OrderedOf<E> = {
       : IsValueObject<NonNullable<E[P]>> extends true
         ? P
         : never;
-}[keyof E & string];
+}[keyof E & string] &
+  keyof E;
 
 type Method = (...args: never[]) => unknown;
 
 /** Properties that can be summed: numbers, bigints, and strings of a decimal codec. */
 export type SummableOf<E> = {
   [P in keyof E & string]: NonNullable<E[P]> extends number | bigint | string ? P : never;
-}[keyof E & string];
+}[keyof E & string] &
+  keyof E;
 
 /** The type of a sum. Strings are decimals. */
 export type SumOf<V> = V extends bigint ? bigint : V extends number ? number : string;

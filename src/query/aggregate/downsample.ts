@@ -20,7 +20,8 @@ import { checkGrouping, Grouping, type GroupOptions } from './grouped-query.js';
 /** Properties that may be packed points: Maps from times to values. */
 export type PointsOf<E> = {
   [P in keyof E & string]: NonNullable<E[P]> extends ReadonlyMap<number, unknown> ? P : never;
-}[keyof E & string];
+}[keyof E & string] &
+  keyof E;
 
 /** The value of a point. */
 export type PointOf<V> = NonNullable<V> extends ReadonlyMap<number, infer Value> ? NonNullable<Value> : never;

@@ -26,7 +26,8 @@ export type RelationsOf<E> = {
         ? P
         : never
     : never;
-}[keyof E & string];
+}[keyof E & string] &
+  keyof E;
 
 /** The loaded type of a property, without the mark of `Related`. */
 export type Unmarked<V> = IsRelation<V> extends true ? (V extends RelationMark<infer T> ? T : never) : V;
