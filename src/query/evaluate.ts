@@ -5,7 +5,14 @@ import type { KeyCodec } from '../key/codecs/base.js';
 import { BaseCodec, conversionOf, storedCodec } from '../key/codecs/index.js';
 import type { ColumnSchema, EntitySchema } from '../schema/types.js';
 import type { Condition, Test } from './condition.js';
-import { counterBound, encodeEqual, encodeOperand, isOrdered, testedColumn } from './pushdown.js';
+import {
+  counterBound,
+  encodeEqual,
+  encodeOperand,
+  isOrdered,
+  testedColumn,
+  wrongOperand,
+} from './pushdown.js';
 import { hasCell, type Row, valueIn } from './row.js';
 
 // — The logical order of values, whatever their bytes.
@@ -143,11 +150,18 @@ function compileKeyTest(test: Test, schema: EntitySchema): RowTest {
   const { stored: key } = schema.key;
   const codec = key.parts.find((part) => part.name === test.property)?.codec;
   const encode = codec && orderedEncoder(codec);
+  const operand = (value: unknown): Uint8Array => {
+    try {
+      return encode!(value);
+    } catch (cause) {
+      throw wrongOperand(test.property, codec!, cause);
+    }
+  };
   const holds = compileValueTest(
     test,
     encode && {
-      encode,
-      equal: (values) => values.map(encode),
+      encode: operand,
+      equal: (values) => values.map(operand),
       ordered: true,
       compare: valueComparator(test.property, codec),
     },

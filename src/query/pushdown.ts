@@ -139,16 +139,26 @@ export function counterBound(test: Test): boolean | undefined {
 }
 
 /** @throws RowanError `ERR_CODEC` naming the property. */
-export function encodeOperand(column: ColumnSchema, value: unknown): Uint8Array {
+export function encodeOperand({ property, family, codec }: ColumnSchema, value: unknown): Uint8Array {
   try {
-    return column.codec.encode(value);
+    return codec.encode(value);
   } catch (cause) {
-    throw new RowanError(
-      'ERR_CODEC',
-      `where: ${column.property} (${column.codec.name}) cannot be compared with this value: ${(cause as Error).message}`,
-      { cause, details: { property: column.property, family: column.family } },
-    );
+    throw wrongOperand(property, codec, cause, { family });
   }
+}
+
+/** The error of a value that the codec of a column or key part cannot hold. */
+export function wrongOperand(
+  property: string,
+  { name }: { readonly name: string },
+  cause: unknown,
+  details: object = {},
+): RowanError {
+  return new RowanError(
+    'ERR_CODEC',
+    `where: ${property} (${name}) cannot be compared with this value: ${(cause as Error).message}`,
+    { cause, details: { property, ...details } },
+  );
 }
 
 /** The encodings of every value equal to one of these. @throws RowanError `ERR_CODEC` naming the property. */

@@ -363,3 +363,16 @@ describe('0 and -0, which a column of raw numbers keeps apart', () => {
     await opened.close();
   });
 });
+
+it('names the part of the key that a condition gives no value of its codec', async () => {
+  const asked = db.repository(Events).find({}, { fullScan: true });
+  for (const n of [256, { in: [1, 256] }, { gt: 256 }]) {
+    await expect(asked.where({ n }).all()).rejects.toMatchObject({
+      code: 'ERR_CODEC',
+      message: expect.stringMatching(
+        /^where: n \(uint8\) cannot be compared with this value: .*256/,
+      ) as string,
+      details: { property: 'n' },
+    });
+  }
+});
