@@ -1,7 +1,13 @@
 /** The exports of `rowan-orm/hbase`. The engine itself is loaded on the first `connect`. */
 
 export type { TelemetryApi } from '../table/telemetry.js';
-export type { LabelAdmin, PermissionScope, PermittedAction, UserPermission } from './admin/access-admin.js';
+export type {
+  LabelAdmin,
+  PermissionScope,
+  PermittedAction,
+  Revocation,
+  UserPermission,
+} from './admin/access-admin.js';
 export type { BulkLoad, BulkLoadFile, BulkLoadOutcome, FileSystemToken } from './admin/bulk-load.js';
 export type { ClusterStatus, ServerInfo, ServerStatus } from './admin/cluster-admin.js';
 export type { GroupAdmin, GroupMembers, RegionServerGroup } from './admin/group-admin.js';

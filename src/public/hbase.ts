@@ -39,6 +39,7 @@ export {
   RemoteError,
   type ReplicationPeer,
   type ResolveAddress,
+  type Revocation,
   type SecurityLayer,
   type ServerAddress,
   type ServerInfo,

@@ -1,6 +1,7 @@
 /** Calls of the admin that a server would take for something else than they say. */
 
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import type { Revocation } from '../../src/hbase/admin/access-admin.js';
 import { connectHBase, type HBaseEngine } from '../../src/hbase/engine.js';
 import {
   GetCompletedSnapshotsResponse,
@@ -11,7 +12,8 @@ import {
   RestoreSnapshotResponse,
 } from '../../src/hbase/wire/messages-admin.js';
 import { GetActiveMasterResponse } from '../../src/hbase/wire/messages-rpc.js';
-import { decodeMessage } from '../../src/hbase/wire/schema.js';
+import { GrantRequest, RevokeRequest } from '../../src/hbase/wire/messages-security.js';
+import { decodeMessage, Empty } from '../../src/hbase/wire/schema.js';
 import { FakePeer, type Request } from './fake-peer.js';
 
 const FINISHED = 2;
@@ -33,7 +35,8 @@ describe('the admin', () => {
         .filter(({ qualifier }) => tables.includes(Buffer.from(qualifier).toString()))
         .map((tableName) => ({ tableName }));
       connection.reply(id, GetTableDescriptorsResponse, { tableSchema });
-    } else if (method === 'RestoreSnapshot') connection.reply(id, RestoreSnapshotResponse, { procId: 7 });
+    } else if (method === 'Grant' || method === 'Revoke') connection.reply(id, Empty, {});
+    else if (method === 'RestoreSnapshot') connection.reply(id, RestoreSnapshotResponse, { procId: 7 });
     else if (method === 'getProcedureResult') {
       connection.reply(id, GetProcedureResultResponse, { state: FINISHED });
     } else return false;
@@ -72,6 +75,34 @@ describe('the admin', () => {
     expect(found.map(({ name }) => name)).toEqual(['source', 'present']);
     expect(peer.of('Scan').length).toBe(scans + 1);
     expect(peer.of('GetTableDescriptors').length).toBe(1);
+  });
+
+  it('grants and revokes by objects of one form, and refuses those that might mean the whole cluster', async () => {
+    const { admin } = engine;
+    await admin.grant({ user: 'ann', table: 'present', family: 'f', actions: ['READ'] });
+    await admin.revoke({ user: 'ann', table: 'present', family: 'f' });
+    await admin.revoke({ user: 'ann', namespace: 'default', actions: ['READ', 'WRITE'] });
+    const [given] = peer.of('Grant').map(({ param }) => decodeMessage(GrantRequest, param).userPermission);
+    const taken = peer.of('Revoke').map(({ param }) => decodeMessage(RevokeRequest, param).userPermission);
+    expect(taken[0]?.user).toEqual(given?.user);
+    expect(taken[0]?.permission.tablePermission).toEqual({
+      ...given?.permission.tablePermission,
+      action: undefined,
+    });
+    expect(taken[1]?.permission.namespacePermission?.action).toEqual([0, 1]);
+    const wrong: [unknown, RegExp][] = [
+      ['ann', /^revoke takes one object, \{ user, table, actions \} or another scope, not "ann"\.$/],
+      [{ user: 'ann', tabel: 'present' }, /^revoke has no option "tabel"\. Its options are user, namespace,/],
+      [{ user: 'ann', table: 'present', actions: 'READ' }, /^revoke: the actions are "READ"\. Give a list/],
+      [{ table: 'present' }, /^A user is a name/],
+    ];
+    for (const [permission, message] of wrong) {
+      const refused = { code: 'ERR_INVALID_ARGUMENT', message: expect.stringMatching(message) as string };
+      await expect(admin.revoke(permission as Revocation)).rejects.toMatchObject(refused);
+    }
+    const tabel = { user: 'ann', tabel: 'present', actions: ['READ'] } as const;
+    await expect(admin.grant(tabel)).rejects.toThrow(/^grant has no option "tabel"/);
+    expect([peer.of('Grant').length, peer.of('Revoke').length]).toEqual([1, 2]);
   });
 
   const restored = (): (string | undefined)[] =>

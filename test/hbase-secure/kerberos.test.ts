@@ -161,8 +161,8 @@ describe('a secured cluster', () => {
       await expect(engine.table(table).put(elsewhere)).rejects.toMatchObject({ code: 'ERR_SECURITY' });
     });
     await withEngine(kerberos('ann'), async ({ admin }) => {
-      await admin.revoke('carl', { table, family: 'f' });
-      await admin.revoke('carl', { table });
+      await admin.revoke({ user: 'carl', table, family: 'f' });
+      await admin.revoke({ user: 'carl', table });
       const left = await admin.getPermissions({ table });
       expect(left.map(({ user }) => user)).not.toContain('carl');
     });

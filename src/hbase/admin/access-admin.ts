@@ -1,6 +1,6 @@
 import { EMPTY_BYTES } from '../../bytes/index.js';
 import { InvalidArgumentError, RowanError } from '../../errors.js';
-import { describe } from '../../table/checks.js';
+import { checkOptions, describe, isList, isNamed } from '../../table/checks.js';
 import type { Cluster } from '../client/cluster.js';
 import { callCoprocessor } from '../client/region-call.js';
 import { META_TABLE } from '../region/region.js';
@@ -40,6 +40,13 @@ export interface UserPermission extends PermissionScope {
   readonly actions: readonly PermittedAction[];
 }
 
+/** Rights to take back: of a grant, and without `actions` all that the user has in the scope. */
+export interface Revocation extends PermissionScope {
+  /** A user, or a group as "@group". */
+  readonly user: string;
+  readonly actions?: readonly PermittedAction[];
+}
+
 const GLOBAL = 1;
 const NAMESPACE = 2;
 const TABLE = 3;
@@ -49,8 +56,8 @@ export class AccessAdmin {
   constructor(private readonly masters: MasterClient) {}
 
   async grant(permission: UserPermission, merge: boolean): Promise<void> {
-    const { user, actions } = permission;
-    if (actions.length === 0)
+    const { user, actions } = checkPermission('grant', permission);
+    if (actions === undefined || actions.length === 0)
       throw new InvalidArgumentError('grant takes at least one action. Take rights back with revoke.');
     const userPermission = {
       user: Buffer.from(checkUser(user), 'utf8'),
@@ -59,10 +66,11 @@ export class AccessAdmin {
     await this.masters.call(master.grant, { userPermission, mergeExistingPermissions: merge });
   }
 
-  async revoke(user: string, scope: PermissionScope, actions: readonly PermittedAction[]): Promise<void> {
+  async revoke(permission: Revocation): Promise<void> {
+    const { user, actions = [] } = checkPermission('revoke', permission);
     const userPermission = {
       user: Buffer.from(checkUser(user), 'utf8'),
-      permission: toMessage(scope, actions),
+      permission: toMessage(permission, actions),
     };
     await this.masters.call(master.revoke, { userPermission });
   }
@@ -79,6 +87,28 @@ export class AccessAdmin {
       ...fromMessage(permission),
     }));
   }
+}
+
+const PERMISSION = {
+  user: true,
+  namespace: true,
+  table: true,
+  family: true,
+  qualifier: true,
+  actions: true,
+} as const;
+
+/** @throws InvalidArgumentError on anything else than a permission. One with an unknown name might be for the whole cluster. */
+function checkPermission<P extends Revocation>(doing: string, permission: P): P {
+  if (!isNamed(permission)) {
+    throw new InvalidArgumentError(
+      `${doing} takes one object, { user, table, actions } or another scope, not ${describe(permission)}.`,
+    );
+  }
+  checkOptions(doing, permission, PERMISSION);
+  const { actions } = permission;
+  if (actions === undefined || isList(actions)) return permission;
+  throw new InvalidArgumentError(`${doing}: the actions are ${describe(actions)}. Give a list: ['READ'].`);
 }
 
 function checkUser(user: string): string {

@@ -10,7 +10,7 @@ import {
   AccessAdmin,
   LabelAdmin,
   type PermissionScope,
-  type PermittedAction,
+  type Revocation,
   TokenAdmin,
   type UserPermission,
 } from './access-admin.js';
@@ -248,13 +248,9 @@ export class HBaseAdmin implements Admin {
     await this.access.grant(permission, merge);
   }
 
-  /** Revokes permissions; without `actions` all that the user has in the scope. */
-  async revoke(
-    user: string,
-    scope: PermissionScope,
-    actions: readonly PermittedAction[] = [],
-  ): Promise<void> {
-    await this.access.revoke(user, scope, actions);
+  /** Revokes permissions, in the form of `grant`; without `actions` all that the user has in the scope. */
+  async revoke(permission: Revocation): Promise<void> {
+    await this.access.revoke(permission);
   }
 
   /** The permissions granted in a table, a namespace, or the whole cluster. */
