@@ -150,13 +150,12 @@ class LayoutCompiler {
         return new ConstStep(element.bytes, `literal(${toHex(element.bytes)})`);
       case 'recordType':
         return new ConstStep(Uint8Array.of(this.recordType ?? 0), `recordType(${this.recordType})`, true);
-      case 'salt':
-        return new SaltStep(
-          element,
-          index,
-          this.saltRuns(element, index),
-          this.options.random ?? Math.random,
-        );
+      case 'salt': {
+        const runs = this.saltRuns(element, index);
+        const salted = (runs ?? []).flatMap(([first, last]) => this.elements.slice(first, last + 1));
+        const names = salted.flatMap(({ parts }) => parts);
+        return new SaltStep(element, index, runs, names, this.options.random ?? Math.random);
+      }
       case 'bucket':
         return new BucketStep(element);
       case 'part':

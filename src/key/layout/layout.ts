@@ -118,12 +118,6 @@ function checkRegions(regions: number): void {
 
 // — The elements by which keys are ordered.
 
-/** Whether the step has the same bytes in all keys in which the fixed parts have one value each. */
-function isConstant(step: Step, isFixed: (part: string) => boolean): boolean {
-  if (step.constant !== undefined) return true;
-  return step.names.length > 0 && step.deterministic && step.names.every(isFixed);
-}
-
 /** The same text for steps that order the same values alike. */
 function orderOfBytes({ field, signature, ordered, ends }: Step, layout: KeyLayout): string {
   // The bytes of salts and digests depend on how the layout stores the other parts.
@@ -298,7 +292,7 @@ export class CompiledLayout implements SteppedLayout {
   }
 
   orderingElements(isFixed: (part: string) => boolean): readonly string[] {
-    return this.steps.filter((step) => !isConstant(step, isFixed)).map((step) => orderOfBytes(step, this));
+    return this.steps.filter((step) => !step.isConstant(isFixed)).map((step) => orderOfBytes(step, this));
   }
 
   plan(conditions: KeyConditions): KeyPlan {

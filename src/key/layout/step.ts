@@ -104,6 +104,12 @@ export abstract class Step {
   /** Appends its bytes. @throws KeyError naming the part. */
   abstract encode(values: KeyValues, out: KeyWriter): void;
 
+  /** Whether the bytes are the same in all keys in which each part that satisfies `isFixed` has one value. */
+  isConstant(isFixed: (part: string) => boolean): boolean {
+    if (this.constant !== undefined) return true;
+    return this.deterministic && this.names.length > 0 && this.names.every(isFixed);
+  }
+
   /** For a step that `patches`: writes its bytes into an otherwise complete key. `ends` holds the end of each step. */
   patch(_out: KeyWriter, _ends: Int32Array): void {}
 

@@ -72,6 +72,8 @@ export class SaltStep extends SpreadStep {
     private readonly index: number,
     /** First and last step of each range of bytes that is hashed; undefined for all bytes after the salt. */
     private readonly runs: readonly (readonly [number, number])[] | undefined,
+    /** The parts in those ranges. */
+    private readonly salted: readonly string[],
     private readonly random: () => number,
   ) {
     super();
@@ -99,6 +101,10 @@ export class SaltStep extends SpreadStep {
   encode(_values: KeyValues, out: KeyWriter): void {
     out.ensure(this.width);
     out.length += this.width;
+  }
+
+  override isConstant(isFixed: (part: string) => boolean): boolean {
+    return this.deterministic && this.runs !== undefined && this.salted.every(isFixed);
   }
 
   override patch(out: KeyWriter, ends: Int32Array): void {
@@ -180,6 +186,10 @@ export class BucketStep extends SpreadStep {
 
   get format(): StepFormat {
     return { kind: 'bucket', part: this.element.of, buckets: this.element.buckets };
+  }
+
+  override isConstant(isFixed: (part: string) => boolean): boolean {
+    return isFixed(this.element.of);
   }
 
   encode(values: KeyValues, out: KeyWriter): void {
