@@ -11,6 +11,8 @@ import {
   compileKeyLayout,
   date,
   desc,
+  float64,
+  geohash,
   hash,
   inferKeyCodec,
   int32,
@@ -240,8 +242,8 @@ describe('values that no key can have', () => {
   });
 
   it('names the part of a derived element', () => {
-    expect(() => compile([bucket('t', 3), part('t', text)]).encode({ t: 'a' })).toThrowError(
-      /"t": "a" has no modulo/,
+    expect(() => compile([bucket('t', 3), part('t', float64)]).encode({ t: 1.5 })).toThrowError(
+      /"t": 1.5 has no modulo/,
     );
     expect(() => compile([timeBucket('at', '1h')]).encode({ at: 5 })).toThrowError(
       /"at": timeBucket cannot hold 5/,
@@ -286,6 +288,16 @@ describe('declarations that are wrong', () => {
     ['a record type that is no byte', () => compile([recordType(), part('n', uint8)], 256), /from 0 to 255/],
     ['a salt over nothing', () => compile([part('n', uint8), salt(3)]), /no part follows it/],
     ['salts of different lengths', () => salt(['a', 'bc']), /same length/],
+    [
+      'a bucket of texts',
+      () => compile([bucket('t', 3), part('t', text)]),
+      /bucket\("t", 3\) takes the remainder of whole numbers, bigints and Dates, and "t" is text\. Write salt\(3, \["t"\]\)\./,
+    ],
+    [
+      'a bucket of places',
+      () => compile([bucket('t', 3), desc(part('t', geohash(5)))]),
+      /"t" is .*geohash\(5\)/,
+    ],
     ['equal salts', () => salt(['a', 'a']), /distinct/],
     ['too many salts', () => salt(257), /from 1 to 256/],
     ["Phoenix's salt over some parts", () => salt(4, { algorithm: 'phoenix', over: ['a'] }), /whole key/],

@@ -10,6 +10,7 @@ import { transformCodec } from '../codecs/part-transforms.js';
 import { DictionaryCodec, type KeyDictionary } from '../dictionary/dictionary.js';
 import { LayoutDictionaries } from '../dictionary/layout-dictionaries.js';
 import type {
+  BucketElement,
   HashElement,
   KeyElement,
   PartElement,
@@ -39,6 +40,10 @@ export interface LayoutOptions {
    */
   readonly dictionary?: (name: string) => KeyDictionary;
 }
+
+/** The names of codecs whose values are texts, bytes or booleans. */
+const WITHOUT_MODULO =
+  /^(desc\()?(text|bytes|boolean|uuid|ulid|ksuid|ipv4|ipv6|cidr|decimal|geohash|enumeration|fixedBytes|fixedString)\b/;
 
 /**
  * Compiles a row key.
@@ -141,7 +146,16 @@ class LayoutCompiler {
             `${element.kind}() is over "${name}", which is not a part of the row key. Its parts are ${[...seen].join(', ')}.`,
           );
       }
+      if (element.kind === 'bucket') this.checkNumbers(element);
     }
+  }
+
+  private checkNumbers({ of, buckets }: BucketElement): void {
+    const codec = this.parts.find(({ name }) => name === of)?.codec.name;
+    if (codec === undefined || !WITHOUT_MODULO.test(codec)) return;
+    this.problems.push(
+      `bucket("${of}", ${buckets}) takes the remainder of whole numbers, bigints and Dates, and "${of}" is ${codec}. Write salt(${buckets}, ["${of}"]).`,
+    );
   }
 
   private stepOf(element: KeyElement, index: number): Step {
