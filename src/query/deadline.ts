@@ -1,43 +1,73 @@
-import { InvalidArgumentError, TimeoutError } from '../errors.js';
+import {
+  abortError,
+  InvalidArgumentError,
+  type RowanError,
+  TimeoutError,
+  throwIfAborted,
+} from '../errors.js';
 import { timerDelay } from '../table/checks.js';
 import type { PositionOrder, Row, RowCursor } from './row.js';
 
+/** What ends a wait before its work has ended. */
+interface Ends {
+  /** Milliseconds. Default: none. */
+  readonly left?: number | undefined;
+  /** The error when they are over. */
+  over(): RowanError;
+  readonly signal?: AbortSignal | undefined;
+}
+
+/** Awaits work that goes on if the wait ends before it. @throws `over()`; RowanError `ERR_ABORTED`. */
+export async function awaited<T>(work: Promise<T>, { left, over, signal }: Ends): Promise<T> {
+  throwIfAborted(signal);
+  if (left === undefined && signal === undefined) return work;
+  let timer: NodeJS.Timeout | undefined;
+  let onAbort: (() => void) | undefined;
+  const ended = new Promise<never>((_, reject) => {
+    if (left !== undefined) timer = setTimeout(() => reject(over()), timerDelay(left));
+    onAbort = () => reject(abortError(signal!));
+    signal?.addEventListener('abort', onAbort);
+  });
+  try {
+    return await Promise.race([work, ended]);
+  } finally {
+    clearTimeout(timer);
+    if (onAbort !== undefined) signal?.removeEventListener('abort', onAbort);
+  }
+}
+
 /**
  * The `timeout` of a query: one limit for everything it reads (dictionary texts, entries, rows, moved rows). For a
- * stream it limits each wait, since its consumer may pause in between.
+ * stream it limits each wait, since its consumer may pause in between. Its `signal`, where what it awaits does not end by itself.
  */
 export class Deadline {
-  private end: number;
+  private end = Number.POSITIVE_INFINITY;
 
-  /** @throws InvalidArgumentError on a value that is no time. */
+  /** `timeout`: undefined: none. @throws InvalidArgumentError on a value that is no time. */
   constructor(
-    private readonly timeout: number,
+    private readonly timeout: number | undefined,
     private readonly isOfEachWait: boolean,
+    private readonly signal?: AbortSignal,
   ) {
+    if (timeout === undefined) return;
     if (!(timeout > 0)) {
       throw new InvalidArgumentError(`A timeout is a positive number of milliseconds, not ${timeout}.`);
     }
     this.end = performance.now() + timeout;
   }
 
-  /** @throws TimeoutError after the deadline. */
+  /** @throws TimeoutError after the deadline; RowanError `ERR_ABORTED`. */
   check(): void {
+    throwIfAborted(this.signal);
     if (!this.isOfEachWait && performance.now() >= this.end) throw this.over();
   }
 
-  /** Awaits the work until the deadline; the work itself is not stopped. @throws TimeoutError after the deadline. */
-  async within<T>(work: Promise<T>): Promise<T> {
-    if (this.isOfEachWait) this.end = performance.now() + this.timeout;
-    let timer: NodeJS.Timeout | undefined;
-    const over = new Promise<never>((_, reject) => {
-      const left = Math.max(0, this.end - performance.now());
-      timer = setTimeout(() => reject(this.over()), timerDelay(left));
-    });
-    try {
-      return await Promise.race([work, over]);
-    } finally {
-      clearTimeout(timer);
-    }
+  /** Awaits the work until the deadline; the work itself is not stopped. @throws as {@link check}. */
+  within<T>(work: Promise<T>): Promise<T> {
+    const { timeout, signal } = this;
+    if (this.isOfEachWait && timeout !== undefined) this.end = performance.now() + timeout;
+    const left = timeout === undefined ? undefined : Math.max(0, this.end - performance.now());
+    return awaited(work, { left, over: () => this.over(), signal });
   }
 
   private over(): TimeoutError {

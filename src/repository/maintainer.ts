@@ -12,6 +12,7 @@ import {
   Delete,
   type Get,
   LATEST_TIMESTAMP,
+  type OperationOptions,
   type PackedPuts,
   Put,
   type Result,
@@ -171,9 +172,9 @@ export type Share = 'all' | 'declared';
 
 /**
  * Runs a function that reads other rows. The function may run several times: it must make the same reads for the same
- * answers, and change nothing.
+ * answers, and change nothing. `options`: of each request to a server.
  */
-export type StepReading = <T>(run: (step: ChangeStep) => T) => Promise<T>;
+export type StepReading = <T>(run: (step: ChangeStep) => T, options?: OperationOptions) => Promise<T>;
 
 /** The parts of a database by which maintainers apply effects. */
 export interface MaintainerContext {

@@ -1,11 +1,6 @@
 import type { JsonValue } from '../codec/index.js';
-import {
-  abortError,
-  InvalidArgumentError,
-  type RowanError,
-  TimeoutError,
-  throwIfAborted,
-} from '../errors.js';
+import { InvalidArgumentError, type RowanError, TimeoutError, throwIfAborted } from '../errors.js';
+import { awaited } from '../query/deadline.js';
 import type { ColumnsOf, EntityOf, KeyedClass } from '../schema/entity-types.js';
 import { checkPositiveInteger, describe, isNamed, isRecord, timerDelay } from '../table/checks.js';
 import type { Durability, OperationOptions, RowMutation, Table } from '../table/index.js';
@@ -158,22 +153,9 @@ export class WholeCall implements OperationOptions {
    * `ERR_ABORTED`.
    */
   async before<T>(work: Promise<T>): Promise<T> {
-    const { whole, signal } = this;
+    const { signal } = this;
     throwIfAborted(signal);
-    if (whole === undefined && signal === undefined) return work;
-    let timer: NodeJS.Timeout | undefined;
-    let onAbort: (() => void) | undefined;
-    const over = new Promise<never>((_, reject) => {
-      if (whole !== undefined) timer = setTimeout(() => reject(this.overtime()), timerDelay(this.timeout!));
-      onAbort = () => reject(abortError(signal!));
-      signal?.addEventListener('abort', onAbort);
-    });
-    try {
-      return await Promise.race([work, over]);
-    } finally {
-      clearTimeout(timer);
-      if (onAbort !== undefined) signal?.removeEventListener('abort', onAbort);
-    }
+    return awaited(work, { left: this.timeout, over: () => this.overtime(), signal });
   }
 
   /** Waits for follow-up work, but no longer than the timeout. The work continues in any case. */

@@ -2,6 +2,7 @@ import { toHex } from '../../bytes/index.js';
 import type { LiveTables } from '../../ddl/index.js';
 import { isWriteRefused, QueryError, RowanError, SchemaError, UnsupportedError } from '../../errors.js';
 import type { JobRunOptions } from '../../job/index.js';
+import { Deadline } from '../../query/deadline.js';
 import { parseKeyConditions } from '../../query/index.js';
 import { AheadWriter, type RowMaintainer, type StepReading } from '../../repository/index.js';
 import { DataRows } from '../../repository/remote/row-work.js';
@@ -9,6 +10,7 @@ import type { CheckedPrefix, KeyedClass, KeyQuery } from '../../schema/entity-ty
 import type { AdoptedSchema } from '../../schema/index.js';
 import type { EntityClass, EntitySchema, TableSchema } from '../../schema/types.js';
 import { checkGiven, checkOptions, checkPositiveInteger, describe } from '../../table/checks.js';
+import type { OperationOptions } from '../../table/index.js';
 import type { Metric } from '../../table/telemetry.js';
 import type { Feature, FeatureContext, RowUpkeep } from '../feature.js';
 import type { IndexesFeature, IndexHandle } from '../indexes/handle.js';
@@ -41,12 +43,14 @@ export interface SummaryReport extends GroupsReport {
  */
 export type SummaryState = 'active' | 'building' | 'disabled';
 
-/** Options of `find`. */
-export interface SummaryFindOptions {
+/** Options of `find`. The timeout is that of the whole call. */
+export interface SummaryFindOptions extends OperationOptions {
   /** The most groups. Default: all, up to 100,000; more are an error. */
   readonly limit?: number;
 }
 
+/** The options of all reads. */
+const READ = { signal: true, timeout: true, attributes: true } as const;
 const NO_GROUPS: GroupsReport = { groups: 0, valid: 0, stale: 0, missing: 0, extra: 0 };
 /** The most groups that `find` returns without a limit. */
 const MAX_GROUPS = 100_000;
@@ -76,11 +80,17 @@ export class SummaryHandle<C extends KeyedClass, Name extends SummaryName<C>> {
    * The figures of one group at one moment. Null: the group has no rows. HBase: waits for the work after this program's
    * answered writes. @throws QueryError when the summary is not built; KeyError.
    */
-  async get(group: SummaryGroup<C, Name>): Promise<SummaryResult<C, Name> | null> {
-    const { reader } = this.source;
+  async get(
+    group: SummaryGroup<C, Name>,
+    options: OperationOptions = {},
+  ): Promise<SummaryResult<C, Name> | null> {
+    checkOptions('get', options, READ);
+    const { reader, reading } = this.source;
     const values = { ...(group as Readonly<Record<string, unknown>>) };
-    await this.source.followed();
-    return (await this.source.reading((step) => reader.get(step, values))) as SummaryResult<C, Name> | null;
+    const deadline = new Deadline(options.timeout, false, options.signal);
+    await deadline.within(this.source.followed());
+    const found = await deadline.within(reading((step) => reader.get(step, values), options));
+    return found as SummaryResult<C, Name> | null;
   }
 
   /**
@@ -92,10 +102,11 @@ export class SummaryHandle<C extends KeyedClass, Name extends SummaryName<C>> {
     prefix: Q & CheckedPrefix<SummaryTargetOf<C, Name>, Q>,
     options: SummaryFindOptions = {},
   ): Promise<SummaryResult<C, Name>[]> {
-    checkOptions('find', options, { limit: true });
-    const limit = options.limit === undefined ? undefined : checkPositiveInteger(options.limit, 'The limit');
+    checkOptions('find', options, { ...READ, limit: true });
+    const { limit, ...rest } = options;
+    if (limit !== undefined) checkPositiveInteger(limit, 'The limit');
     const out: SummaryResult<C, Name>[] = [];
-    for await (const row of this.groups(prefix)) {
+    for await (const row of this.groups(prefix, rest, false)) {
       if (out.length === MAX_GROUPS && limit === undefined) {
         throw new QueryError(
           `find on a summary returns at most ${MAX_GROUPS} groups. Set a limit, or stream them: for await (… of summary.each(prefix)).`,
@@ -107,14 +118,20 @@ export class SummaryHandle<C extends KeyedClass, Name extends SummaryName<C>> {
     return out;
   }
 
-  /** As `find`, one group at a time. The groups of a page are of one moment. */
+  /** As `find`, one group at a time. The groups of a page are of one moment. The timeout is that of each wait. */
   each<Q extends KeyQuery<SummaryTargetOf<C, Name>>>(
     prefix: Q & CheckedPrefix<SummaryTargetOf<C, Name>, Q>,
+    options: OperationOptions = {},
   ): AsyncGenerator<SummaryResult<C, Name>, void, undefined> {
-    return this.groups(prefix);
+    checkOptions('each', options, READ);
+    return this.groups(prefix, options, true);
   }
 
-  private async *groups(given: object): AsyncGenerator<SummaryResult<C, Name>, void, undefined> {
+  private async *groups(
+    given: object,
+    options: OperationOptions,
+    isStream: boolean,
+  ): AsyncGenerator<SummaryResult<C, Name>, void, undefined> {
     const { reader, plan, reading, remote } = this.source;
     const { summary, schema } = plan;
     const page = remote === undefined ? PAGE : REMOTE_PAGE;
@@ -123,11 +140,14 @@ export class SummaryHandle<C extends KeyedClass, Name extends SummaryName<C>> {
       { parts: summary.layout.parts.filter(({ name }) => summary.by.includes(name)) },
       given as Readonly<Record<string, unknown>>,
     );
-    await this.source.followed();
+    const deadline = new Deadline(options.timeout, isStream, options.signal);
+    await deadline.within(this.source.followed());
     let from: GroupPosition | undefined;
     do {
+      deadline.check();
       const start = from;
-      const { rows, next } = await reading((step) => reader.page(step, conditions, page, start));
+      const read = reading((step) => reader.page(step, conditions, page, start), options);
+      const { rows, next } = await deadline.within(read);
       yield* rows as SummaryResult<C, Name>[];
       from = next;
     } while (from !== undefined);

@@ -73,7 +73,7 @@ class Missing {
  * @param tableOf a table by its name.
  */
 export function readingFrom(tableOf: (name: string) => Table): StepReading {
-  return async (run) => {
+  return async (run, options) => {
     const answers: Answer[] = [];
     for (;;) {
       let asked = 0;
@@ -82,8 +82,8 @@ export function readingFrom(tableOf: (name: string) => Table): StepReading {
         return answers[asked++] as A;
       };
       const step: ChangeStep = {
-        read: (get: Get, table: string) => next(() => tableOf(table).get(get)),
-        scan: (scan: Scan, table: string) => next(() => all(tableOf(table).scan(scan))),
+        read: (get: Get, table: string) => next(() => tableOf(table).get(get, options)),
+        scan: (scan: Scan, table: string) => next(() => all(tableOf(table).scan(scan, options))),
       };
       try {
         return run(step);
