@@ -1,10 +1,13 @@
 /** Creates a copy of a store as of one moment that opens as a store, made of hard links while writes continue. */
 
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { toBytes } from '../bytes/index.js';
 import { InvalidArgumentError } from '../errors.js';
+import { diskOf } from './encryption/encrypted-file-system.js';
 import {
   CHECKPOINT_FILE,
   type DirectoryLock,
+  type FileHandle,
   type FileSystem,
   joinPath,
   LOCK_FILE,
@@ -17,6 +20,8 @@ import { liveFiles, Manifest } from './manifest/index.js';
 import type { StoreCore } from './store-core.js';
 
 const COPY_BYTES = 1 << 20;
+/** Holds a piece of a file during a call. */
+const PIECE = new Uint8Array(COPY_BYTES);
 
 /** The moment whose data a checkpoint has. */
 export interface CheckpointMoment {
@@ -29,8 +34,8 @@ export interface CheckpointMoment {
 /**
  * Creates a store in `target`, a folder that must not exist. It holds every write acknowledged so far, except writes with
  * `SKIP_WAL` that are in no file; it may hold some writes that are not acknowledged yet. Sorted files and closed log segments are
- * linked (copied where the file system has no links), the open segment is copied. The copy is made in `target.partial`, which a
- * file CHECKPOINT marks as incomplete, and is renamed when it is complete.
+ * linked, the open segment is copied. Where the target is on another file system, or has no links, all are copied, while reads and writes
+ * go on. The copy is made in `target.partial`, which a file CHECKPOINT marks as incomplete, and is renamed when it is complete.
  * @throws InvalidArgumentError when `target` exists, or `target.partial` exists and is not from a checkpoint; RowanError
  *   `ERR_LOCKED` when another checkpoint is being made there, `ERR_IO`.
  */
@@ -43,13 +48,18 @@ export async function checkpoint(core: StoreCore, target: string): Promise<Check
   fileSystem.mkdir(partial);
   const lock = await fileSystem.lock(partial);
   let moment: CheckpointMoment;
+  const copies: FileCopy[] = [];
   try {
-    // No await until the copy is made: the files that the state names are not removed before it is done.
+    // No await until each file that the state names is linked, or open to be copied: then the store may remove it.
     checkFree(fileSystem, target);
-    makeCopy(core, partial);
+    makeLinks(core, partial, copies);
     moment = { seq: core.commits.lastSeq, time: core.rowClock.now() };
+    for (const copy of copies) await copy.run();
+    await fileSystem.syncDirectoryAsync(partial);
+    checkFree(fileSystem, target);
     fileSystem.rename(partial, target);
   } catch (error) {
+    for (const copy of copies) copy.close();
     removeFolder(fileSystem, partial);
     await lock.release();
     throw error;
@@ -86,7 +96,8 @@ function checkLeftover(files: FileSystem, partial: string): void {
   );
 }
 
-function makeCopy(core: StoreCore, partial: string): void {
+/** Links the files of a store; `copies` receives those that have no link in the copy. */
+function makeLinks(core: StoreCore, partial: string, copies: FileCopy[]): void {
   const { fileSystem, directory } = core.environment;
   for (const name of fileSystem.readdir(partial)) {
     const kind = parseStoreFileName(name)?.kind;
@@ -94,19 +105,70 @@ function makeCopy(core: StoreCore, partial: string): void {
   }
   mark(fileSystem, partial);
   core.journal.wal.flushToOs();
+  // Encrypted files keep their bytes.
+  const disk = diskOf(fileSystem);
+  const linkOrCopy = (name: string): void => {
+    const [from, to] = [joinPath(directory, name), joinPath(partial, name)];
+    if (!disk.link(from, to)) copies.push(new FileCopy(disk, from, to));
+  };
   const state = core.journal.manifest.state;
-  for (const { number } of liveFiles(state).values()) {
-    const name = sortedFileName(number);
-    fileSystem.link(joinPath(directory, name), joinPath(partial, name));
-  }
+  for (const { number } of liveFiles(state).values()) linkOrCopy(sortedFileName(number));
   for (const { number, closed } of state.walSegments.values()) {
     const name = walFileName(number);
-    if (closed) fileSystem.link(joinPath(directory, name), joinPath(partial, name));
-    else copyFile(fileSystem, joinPath(directory, name), joinPath(partial, name));
+    if (closed) {
+      linkOrCopy(name);
+      continue;
+    }
+    const copy = new FileCopy(fileSystem, joinPath(directory, name), joinPath(partial, name));
+    copies.push(copy);
+    // In this turn: later writes go into the same file.
+    while (copy.step());
   }
   const number = state.nextFile;
   Manifest.begin(fileSystem, partial, { state, manifest: number, nextNumber: number }, []).abandon();
-  fileSystem.syncDirectory(partial);
+}
+
+/** A file that is being copied. It is open from the beginning, so the copy is whole even if the file is removed meanwhile. */
+class FileCopy {
+  private readonly source: FileHandle;
+  /** The length of the copy: the open segment grows. */
+  private readonly length: number;
+  private copy: FileHandle | undefined;
+  private at = 0;
+
+  constructor(
+    private readonly files: FileSystem,
+    from: string,
+    private readonly to: string,
+  ) {
+    this.source = files.openRead(from);
+    this.length = this.source.size;
+  }
+
+  /** Copies a piece. @returns whether there may be more. */
+  step(): boolean {
+    this.copy ??= this.files.create(this.to);
+    const read = this.source.read(PIECE, 0, Math.min(COPY_BYTES, this.length - this.at), this.at);
+    if (read > 0) this.copy.write(PIECE, 0, read);
+    this.at += read;
+    return read > 0 && this.at < this.length;
+  }
+
+  /** Copies what is left, a piece in each turn of the event loop, and syncs the copy. */
+  async run(): Promise<void> {
+    while (this.at < this.length && this.step()) {
+      await nextTurn();
+      await this.source.readAhead?.(this.at, COPY_BYTES);
+    }
+    this.copy ??= this.files.create(this.to);
+    await this.copy.syncAsync();
+    this.close();
+  }
+
+  close(): void {
+    this.source.close();
+    this.copy?.close();
+  }
 }
 
 function mark(files: FileSystem, partial: string): void {
@@ -128,27 +190,6 @@ async function release(files: FileSystem, lock: DirectoryLock, target: string): 
   await lock.release();
   const file = joinPath(target, LOCK_FILE);
   if (files.exists(file)) files.unlink(file);
-}
-
-function copyFile(fileSystem: FileSystem, from: string, to: string): void {
-  const source = fileSystem.openRead(from);
-  try {
-    const copy = fileSystem.create(to);
-    try {
-      const buffer = new Uint8Array(COPY_BYTES);
-      for (let at = 0; at < source.size; ) {
-        const read = source.read(buffer, 0, COPY_BYTES, at);
-        if (read === 0) break;
-        copy.write(buffer, 0, read);
-        at += read;
-      }
-      copy.sync();
-    } finally {
-      copy.close();
-    }
-  } finally {
-    source.close();
-  }
 }
 
 function removeFolder(files: FileSystem, folder: string): void {

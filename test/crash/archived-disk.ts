@@ -193,8 +193,8 @@ export class ArchivedDisk extends NodeFileSystem {
     return this.used.fileSize(path);
   }
 
-  override link(existing: string, path: string): void {
-    this.used.link(existing, path);
+  override link(existing: string, path: string): boolean {
+    return this.used.link(existing, path);
   }
 
   override syncDirectory(path: string): void {

@@ -150,8 +150,8 @@ export class EncryptedFileSystem implements FileSystem {
     return this.disk.isDirectory(path);
   }
 
-  link(existing: string, path: string): void {
-    this.disk.link(existing, path);
+  link(existing: string, path: string): boolean {
+    return this.disk.link(existing, path);
   }
 
   syncDirectory(path: string): void {

@@ -87,8 +87,11 @@ export interface FileSystem {
   isDirectory(path: string): boolean;
   /** The length of a file in bytes. */
   fileSize(path: string): number;
-  /** A second name for the same file (hard link); where the file system has none, a copy. Fails when the name exists. */
-  link(existing: string, path: string): void;
+  /**
+   * A second name for the same file (hard link). Fails when the name exists. @returns false, and makes none, where the file system has no
+   * links, or the two names are on different ones.
+   */
+  link(existing: string, path: string): boolean;
   /** Makes the names in a folder survive a loss of power. Does nothing on systems that cannot. */
   syncDirectory(path: string): void;
   /** As `syncDirectory`, off the thread. */

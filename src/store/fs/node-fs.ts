@@ -100,20 +100,14 @@ export class NodeFileSystem implements FileSystem {
     return attempt('look for', path, () => fs.statSync(this.at(path))).size;
   }
 
-  link(existing: string, path: string): void {
-    const [from, to] = [this.at(existing), this.at(path)];
+  link(existing: string, path: string): boolean {
     try {
-      fs.linkSync(from, to);
+      fs.linkSync(this.at(existing), this.at(path));
+      return true;
     } catch (error) {
       const errno = errnoOf(error);
-      if (!LINK_REFUSED.has(errno)) throw ioError('link', errno === 'ENOENT' ? existing : path, errno, error);
-      attempt('copy', path, () => fs.copyFileSync(from, to, fs.constants.COPYFILE_EXCL));
-      const copy = this.openAppend(path);
-      try {
-        copy.sync();
-      } finally {
-        copy.close();
-      }
+      if (LINK_REFUSED.has(errno)) return false;
+      throw ioError('link', errno === 'ENOENT' ? existing : path, errno, error);
     }
   }
 

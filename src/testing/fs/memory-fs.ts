@@ -143,12 +143,13 @@ export class MemoryFileSystem implements FileSystem {
     return this.file('look for', path).length;
   }
 
-  link(existing: string, path: string): void {
+  link(existing: string, path: string): boolean {
     const file = this.file('link', existing);
     const { parent, name } = this.locate('link', path);
     if (parent.entries.has(name)) throw ioError('link', path, 'EEXIST');
     parent.entries.set(name, file);
     this.changed('link', path);
+    return true;
   }
 
   syncDirectory(path: string): void {

@@ -124,9 +124,9 @@ export class FaultFileSystem implements FileSystem {
     return this.inner.fileSize(path);
   }
 
-  link(existing: string, path: string): void {
+  link(existing: string, path: string): boolean {
     this.enter('link', path);
-    this.inner.link(existing, path);
+    return this.inner.link(existing, path);
   }
 
   syncDirectory(path: string): void {
