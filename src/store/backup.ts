@@ -35,10 +35,44 @@ export type { StoreBackup } from './backup-folder.js';
 
 /** Options of {@link backupStore}. */
 export interface StoreBackupOptions {
-  /** Ends the backup with `ERR_ABORTED`; what was copied stays for the next one. */
+  /** Ends the backup with `ERR_ABORTED`, also within a file; files that were copied stay for the next one. */
   readonly signal?: AbortSignal;
-  /** Called after each file, with bytes that were copied or found. */
+  /** Called after each file, and after each 64 MiB of one, with bytes that were copied or found. */
   readonly onProgress?: (progress: { readonly bytes: number; readonly total: number }) => void;
+}
+
+/** Bytes of a file between two reports of progress. */
+const REPORTED_BYTES = 64 << 20;
+
+/** Follows the bytes of a backup or restore, and ends it where it was aborted. */
+class CopyProgress {
+  bytes = 0;
+  private reported = 0;
+
+  constructor(
+    private readonly what: string,
+    private readonly total: number,
+    private readonly options: StoreBackupOptions,
+  ) {}
+
+  /** @throws RowanError `ERR_ABORTED`. */
+  check(): void {
+    const { signal } = this.options;
+    if (signal?.aborted === true)
+      throw new RowanError('ERR_ABORTED', `The ${this.what} was aborted.`, { cause: signal.reason });
+  }
+
+  /** Counts bytes of a file. @throws RowanError `ERR_ABORTED`. */
+  add(bytes: number): void {
+    this.check();
+    this.bytes += bytes;
+    if (this.bytes - this.reported >= REPORTED_BYTES) this.report();
+  }
+
+  report(): void {
+    this.reported = this.bytes;
+    this.options.onProgress?.({ bytes: this.bytes, total: this.total });
+  }
 }
 
 /** Stores whose backup is being made. */
@@ -76,11 +110,7 @@ export async function backupStore(
   }
 }
 
-async function addBackup(
-  core: StoreCore,
-  folder: string,
-  { signal, onProgress }: StoreBackupOptions,
-): Promise<StoreBackup> {
+async function addBackup(core: StoreCore, folder: string, options: StoreBackupOptions): Promise<StoreBackup> {
   const earlier = await readLists(folder);
   const known = new Map(earlier.at(-1)?.stored.map((file) => [file.name, file]));
   const { directory } = core.environment;
@@ -94,23 +124,22 @@ async function addBackup(
     const names = (await readdir(source)).filter((name) => parseStoreFileName(name)?.kind !== 'lock').sort();
     const sizes = await Promise.all(names.map(async (name) => (await stat(join(source, name))).size));
     const total = sizes.reduce((sum, size) => sum + size, 0);
+    const progress = new CopyProgress('backup', total, options);
     const stored: StoredFile[] = [];
-    let bytes = 0;
     let added = 0;
     for (const name of names) {
-      if (signal?.aborted === true) throw aborted(signal);
-      const { file, isNew } = await storeFile(join(source, name), known.get(name), folder);
+      progress.check();
+      const { file, isNew } = await storeFile(join(source, name), known.get(name), folder, progress);
       stored.push(file);
-      bytes += file.bytes;
       if (isNew) added += file.bytes;
-      onProgress?.({ bytes, total });
+      progress.report();
     }
     await syncFolder(join(folder, FILES));
     const last = earlier.at(-1)?.name ?? '0';
     const list: BackupList = {
       name: String(Number(last) + 1).padStart(6, '0'),
       time,
-      bytes,
+      bytes: progress.bytes,
       added,
       files: stored.length,
       stored,
@@ -128,6 +157,7 @@ async function storeFile(
   path: string,
   known: StoredFile | undefined,
   folder: string,
+  progress: CopyProgress,
 ): Promise<{ readonly file: StoredFile; readonly isNew: boolean }> {
   const found = await stat(path, { bigint: true });
   const source = { inode: String(found.ino), modified: String(found.mtimeNs) };
@@ -136,10 +166,15 @@ async function storeFile(
     known.bytes === Number(found.size) &&
     known.source.inode === source.inode &&
     known.source.modified === source.modified;
-  if (isSame && (await sizeOf(placeOf(folder, known.sha256))) === known.bytes)
+  if (isSame && (await sizeOf(placeOf(folder, known.sha256))) === known.bytes) {
+    progress.bytes += known.bytes;
     return { file: known, isNew: false };
+  }
   const partial = join(folder, FILES, 'partial');
-  const { sha256, bytes } = await copyHashed(path, partial);
+  const { sha256, bytes } = await copyHashed(path, partial, progress).catch(async (error: unknown) => {
+    await rm(partial, { force: true });
+    throw error;
+  });
   const file = { name: basename(path), bytes, sha256, source };
   const place = placeOf(folder, sha256);
   const isNew = (await sizeOf(place)) !== bytes;
@@ -151,9 +186,13 @@ async function storeFile(
 async function copyHashed(
   from: string,
   to: string,
+  progress: CopyProgress,
 ): Promise<{ readonly sha256: string; readonly bytes: number }> {
   const digest = createHash('sha256');
-  const bytes = await copyFile(from, to, (chunk) => digest.update(chunk));
+  const bytes = await copyFile(from, to, (chunk) => {
+    digest.update(chunk);
+    progress.add(chunk.length);
+  });
   return { sha256: digest.digest('hex'), bytes };
 }
 
@@ -169,6 +208,10 @@ export async function storeBackups(folder: string): Promise<readonly StoreBackup
 
 /** Options of {@link restoreStore}. */
 export interface StoreRestoreOptions {
+  /** Ends the restore with `ERR_ABORTED` while the backup is copied; there is no `target` then. */
+  readonly signal?: AbortSignal;
+  /** Called after each file of the backup, and after each 64 MiB of one. */
+  readonly onProgress?: (progress: { readonly bytes: number; readonly total: number }) => void;
   /**
    * The name of a backup, or a moment: then the last backup begun before or at it. Default: the last one. With `log`: a moment, or the
    * sequence number of a write (`engine.commits.last`); every write up to it is restored. Default: the end of the log.
@@ -195,14 +238,21 @@ export interface RestoredStore extends StoreBackup {
  * Makes a store of a backup in `target`, a folder that must not exist. Every byte is checked. The store is made in `target.partial`
  * and renamed when it is complete. With `log` the store has every write that was made up to `to`, and no later one.
  * @throws InvalidArgumentError when the folder has no such backup, or `target` exists; CorruptionError when a file of the backup or a
- *   segment of the log is missing or has other contents; RowanError `ERR_LOCKED`, `ERR_ENCRYPTION`, `ERR_IO`. Then there is no `target`.
+ *   segment of the log is missing or has other contents; RowanError `ERR_LOCKED`, `ERR_ENCRYPTION`, `ERR_ABORTED`, `ERR_IO`. Then there is no
+ *   `target`.
  */
 export async function restoreStore(
   folder: string,
   target: string,
   options: StoreRestoreOptions = {},
 ): Promise<RestoredStore> {
-  checkOptions('restoreStore', options, { to: true, log: true, encryption: true });
+  checkOptions('restoreStore', options, {
+    to: true,
+    log: true,
+    encryption: true,
+    signal: true,
+    onProgress: true,
+  });
   checkFolder('restoreStore', folder);
   checkFolder('restoreStore', target);
   return inFolder(folder, false, async () => {
@@ -217,12 +267,15 @@ export async function restoreStore(
     const partial = `${target}.partial`;
     await rm(partial, { recursive: true, force: true });
     await mkdir(partial, { recursive: true });
+    const progress = new CopyProgress('restore', list.bytes, options);
     try {
       for (const file of list.stored) {
+        progress.check();
         const place = placeOf(folder, file.sha256);
         if ((await sizeOf(place)) === undefined) throw damaged(list, file, 'is missing');
-        const { sha256 } = await copyHashed(place, join(partial, file.name));
+        const { sha256 } = await copyHashed(place, join(partial, file.name), progress);
         if (sha256 !== file.sha256) throw damaged(list, file, 'has other contents than were stored');
+        progress.report();
       }
       await syncFolder(partial);
       const applied = log === undefined ? undefined : await applyLog(partial, log, to, encryption);
@@ -377,8 +430,4 @@ async function removeCheckpoint(beside: string): Promise<void> {
     );
   }
   await rm(beside, { recursive: true });
-}
-
-function aborted(signal: AbortSignal): RowanError {
-  return new RowanError('ERR_ABORTED', 'The backup was aborted.', { cause: signal.reason });
 }

@@ -203,6 +203,33 @@ test('what a killed or aborted backup left is no backup, and the next one goes o
   await verifyStoreBackups(folder);
 });
 
+test('a backup and a restore are aborted within a file, tell of each 64 MiB, and leave nothing', async () => {
+  await using engine = await openStore();
+  const table = engine.table('t');
+  const value = Buffer.alloc(5 << 20, 'x');
+  for (let n = 0; n < 14; n++) await table.put(new Put(row(n)).addColumn('f', 'q', value));
+  await engine.admin.flush('t');
+  const abortAt = (part: number) => {
+    const controller = new AbortController();
+    const onProgress = ({ bytes, total }: { bytes: number; total: number }): void => {
+      if (bytes > total * part && bytes < total * 0.97) controller.abort();
+    };
+    return { signal: controller.signal, onProgress };
+  };
+  await expect(engine.backup(folder, abortAt(0.5))).rejects.toMatchObject({ code: 'ERR_ABORTED' });
+  expect(readdirSync(join(folder, 'files')).filter((name) => name === 'partial')).toEqual([]);
+  expect(await storeBackups(folder)).toEqual([]);
+  const seen: number[] = [];
+  const { bytes } = await engine.backup(folder, { onProgress: (progress) => seen.push(progress.bytes) });
+  expect([seen.at(-1), seen.length > readdirSync(join(folder, 'files')).length]).toEqual([bytes, true]);
+  const copy = join(root, 'copy');
+  const restore = restoreStore(folder, copy, abortAt(0.5));
+  await expect(restore).rejects.toMatchObject({ code: 'ERR_ABORTED', message: 'The restore was aborted.' });
+  expect([existsSync(copy), existsSync(`${copy}.partial`)]).toEqual([false, false]);
+  await restoreStore(folder, copy);
+  expect(await rowsOf(copy)).toBe(14);
+});
+
 test('refuses folders that are something else, two backups at once, and stores without files', async () => {
   await using engine = await openStore();
   await fill(engine, 0, 10);
