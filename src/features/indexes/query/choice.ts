@@ -1,7 +1,5 @@
-import { compareSlices } from '../../../bytes/index.js';
 import { KeyError, QueryError } from '../../../errors.js';
 import type { KeyConditions, KeyPlan, PartCondition } from '../../../key/types.js';
-import type { TableAccess } from '../../../query/access.js';
 import {
   type Condition,
   conjuncts,
@@ -10,20 +8,13 @@ import {
   keyPartAsCondition,
   type Test,
 } from '../../../query/condition.js';
-import { affectNoReads, type FindOptions } from '../../../query/find-options.js';
 import { withAlike } from '../../../query/key-conditions.js';
-import { RowLoader } from '../../../query/loader.js';
-import { applyReadSet } from '../../../query/projection.js';
-import { isOrdered, storedColumn } from '../../../query/pushdown.js';
+import { isOrdered } from '../../../query/pushdown.js';
 import type { OtherPath, QuerySpec } from '../../../query/query-spec.js';
-import { scanOf } from '../../../query/read-plan.js';
-import { giveBackRawRow, takeRawRow, valueSpan } from '../../../query/row.js';
-import { type ColumnSchema, type EntitySchema, MARKER_VALUE, ROW_PART } from '../../../schema/types.js';
-import { Get, LATEST_TIMESTAMP, type RawRow, type SyncTable } from '../../../table/index.js';
+import { type EntitySchema, ROW_PART } from '../../../schema/types.js';
 import type { EntityIndex } from '../entity-indexes.js';
-import { ENTRY_QUALIFIER, EntryReader, INDEX_FAMILY, VERIFIED } from '../entry.js';
 import type { IndexAccess, IndexUse } from './access.js';
-import { type CoveringCell, type IndexPlan, planIndex, sameCodec } from './plan.js';
+import { planIndex, sameCodec } from './plan.js';
 
 interface Candidate {
   readonly index: EntityIndex;
@@ -246,167 +237,4 @@ function conditionOf(
     upper: upper && { value: upper.values[0], inclusive: upper.operator === 'lte' },
   };
   return { asked, tests: [lower, upper].filter((test) => test !== undefined) };
-}
-
-// — Covered reads: rows built from entries alone.
-
-/** Whether values must be decoded from the entry's row. */
-export function decodesEntries(covering: readonly CoveringCell[]): boolean {
-  return covering.some(({ column, at }) => column !== undefined && at < 0);
-}
-
-/**
- * Builds the row of the entry at `entry`, which `reader` has decoded from `bytes`. `decodes`: result of {@link
- * decodesEntries}.
- */
-export function coverRow(
-  { index }: EntityIndex,
-  covering: readonly CoveringCell[],
-  decodes: boolean,
-  reader: EntryReader,
-  entry: Uint8Array,
-  bytes: Uint8Array,
-  into: RawRow,
-): void {
-  into.begin(reader.dataRow);
-  const values = decodes ? index.layout.decode(entry) : undefined;
-  for (let i = 0; i < covering.length; i++) {
-    const { family, qualifier, column, at } = covering[i]!;
-    if (column === undefined) {
-      into.add(family, qualifier, LATEST_TIMESTAMP, MARKER_VALUE, 0, MARKER_VALUE.length);
-    } else if (at < 0) {
-      const value = column.codec.encode(values![column.property]);
-      into.add(family, qualifier, LATEST_TIMESTAMP, value, 0, value.length);
-    } else if (reader.starts[at]! >= 0) {
-      const from = reader.starts[at]!;
-      into.add(family, qualifier, LATEST_TIMESTAMP, bytes, from, reader.ends[at]! - from);
-    }
-  }
-}
-
-// — Fast path of look-ups by an index: equality on its parts, a synchronous table, no conditions left to test. Reads
-// one range of entries and their entities in one turn, without cursors. Gives the same as the plan; a property test
-// compares it with a scan.
-
-/** Rows read in one turn. */
-const MOST = 64;
-
-/** A prepared look-up and its range. */
-interface LookUp {
-  readonly plan: IndexPlan;
-  readonly access: TableAccess;
-  readonly limit: number;
-  readonly rows: SyncTable & Required<Pick<SyncTable, 'getRaw'>>;
-  readonly loader: RowLoader;
-}
-
-/** The entities. Undefined where the general path is needed. @throws errors of the tables and the mapper. */
-export function lookUp(
-  plan: IndexPlan,
-  access: TableAccess,
-  options: FindOptions,
-  limit: number,
-): object[] | Promise<object[]> | undefined {
-  const { keyPlan, spec } = plan;
-  const { sync } = access;
-  const entries = access.indexing?.entries.sync;
-  if (limit > MOST || limit === 0 || sync?.getRaw === undefined || entries === undefined) return undefined;
-  if (spec.reversed || !affectNoReads(options)) return undefined;
-  if (plan.rowTest !== undefined || keyPlan.check !== undefined || keyPlan.residual !== undefined) {
-    return undefined;
-  }
-  const [range] = keyPlan.ranges;
-  const { key } = spec.schema;
-  if (keyPlan.kind !== 'range' || keyPlan.ranges.length !== 1 || key.dictionaries !== undefined) {
-    return undefined;
-  }
-  if (plan.use.path.index.several !== undefined) return undefined;
-  const scanner = entries.scanSync(scanOf(range!, false));
-  if (scanner.nextRaw === undefined) {
-    scanner.close();
-    return undefined;
-  }
-  const loader = new RowLoader(spec.schema, access, plan.read.properties, plan.finish);
-  const look: LookUp = { plan, access, limit, loader, rows: sync as LookUp['rows'] };
-  const entry = takeRawRow();
-  const made = takeRawRow();
-  try {
-    return collect(look, (into) => scanner.nextRaw!(into), entry, made);
-  } finally {
-    scanner.close();
-    giveBackRawRow(entry);
-    giveBackRawRow(made);
-  }
-}
-
-/** Undefined when an entry is unverified. */
-function collect(
-  look: LookUp,
-  next: (into: RawRow) => boolean,
-  entry: RawRow,
-  made: RawRow,
-): object[] | Promise<object[]> | undefined {
-  const { plan, limit, loader } = look;
-  const { covered, covering, use } = plan;
-  const reader = new EntryReader(use.path.index);
-  const decodes = covered && decodesEntries(covering);
-  const confirmation = new EntryConfirmation(use.path);
-  const found: (object | Promise<object | null>)[] = [];
-  let waits = false;
-  while (found.length < limit && next(entry)) {
-    const { bytes, start, end } = valueSpan(entry, INDEX_FAMILY, ENTRY_QUALIFIER);
-    reader.read(entry.row, bytes, start, end);
-    if (reader.state !== VERIFIED) return undefined;
-    if (covered) coverRow(use.path, covering, decodes, reader, entry.row, bytes, made);
-    else if (!fetch(look, reader.dataRow, made) || !confirmation.test(made, use.key, entry.row)) continue;
-    const item = loader.load(made);
-    if (item === null) continue;
-    if (item instanceof Promise) waits = true;
-    found.push(item);
-  }
-  if (!waits) return found as object[];
-  return Promise.all(found).then((items) => items.filter((item) => item !== null));
-}
-
-function fetch({ rows, plan }: LookUp, row: Uint8Array, into: RawRow): boolean {
-  const get = new Get(row);
-  applyReadSet(get, plan.read);
-  return rows.getRaw(get, into);
-}
-
-/** Tests whether rows confirm the entries that were found by equality on an index's parts. */
-export class EntryConfirmation {
-  /** The column of each part, if each is a column: then a row with the requested values has the entry. */
-  private readonly columns: readonly ColumnSchema[] | undefined;
-
-  constructor(private readonly index: EntityIndex) {
-    const { parts } = index.index;
-    const columns = parts.map((part) => index.schema.columnsByProperty.get(part));
-    this.columns = columns.every((column) => column?.kind === 'column')
-      ? (columns as readonly ColumnSchema[]).map(storedColumn)
-      : undefined;
-  }
-
-  /** Compares bytes of cells, and decoded values where bytes cannot decide. */
-  test(row: RawRow, asked: KeyConditions, entry: Uint8Array): boolean {
-    const { index } = this;
-    if (!this.hasRequested(row, asked)) return index.hasEntry(row, entry);
-    return index.where === undefined || index.where.test(row);
-  }
-
-  private hasRequested(row: RawRow, asked: KeyConditions): boolean {
-    const { columns } = this;
-    if (columns === undefined) return false;
-    for (let i = 0; i < columns.length; i++) {
-      const { property, family, qualifier, codec } = columns[i]!;
-      const condition = asked[property];
-      if (condition?.kind !== 'eq') return false;
-      const value = codec.encode(condition.value);
-      const { bytes, start, end } = valueSpan(row, family, qualifier);
-      // An empty value is not distinguished from an absent one.
-      if (end === start || compareSlices(bytes, start, end - start, value, 0, value.length) !== 0)
-        return false;
-    }
-    return true;
-  }
 }

@@ -38,8 +38,7 @@ import {
 } from '../../../query/row.js';
 import { Get, LATEST_TIMESTAMP, RawRow, type Result, type ResultScanner } from '../../../table/index.js';
 import { dataRowOf, decodeEntry, ENTRY_QUALIFIER, EntryReader, INDEX_FAMILY, VERIFIED } from '../entry.js';
-import { coverRow, decodesEntries } from './choice.js';
-import type { IndexPlan } from './plan.js';
+import { coverRow, decodesEntries, type IndexPlan } from './plan.js';
 
 /** The most entries looked up at once. */
 const LARGEST_LOOKUP = 256;

@@ -17,10 +17,10 @@ import {
 } from '../../../query/projection.js';
 import type { QuerySpec } from '../../../query/query-spec.js';
 import type { Finish } from '../../../query/row.js';
-import { type ColumnSchema, type EntitySchema, isSingleCell } from '../../../schema/types.js';
-import { FOREVER } from '../../../table/index.js';
+import { type ColumnSchema, type EntitySchema, isSingleCell, MARKER_VALUE } from '../../../schema/types.js';
+import { FOREVER, LATEST_TIMESTAMP, type RawRow } from '../../../table/index.js';
 import type { EntityIndex } from '../entity-indexes.js';
-import { INDEX_FAMILY } from '../entry.js';
+import { type EntryReader, INDEX_FAMILY } from '../entry.js';
 import type { IndexUse } from './access.js';
 
 /** A cell of a covered row, and where its value comes from. */
@@ -248,3 +248,39 @@ export const ENTRY_READ: ReadSet = {
   properties: undefined,
   versions: 1,
 };
+
+// — Covered reads: rows built from entries alone.
+
+/** Whether values must be decoded from the entry's row. */
+export function decodesEntries(covering: readonly CoveringCell[]): boolean {
+  return covering.some(({ column, at }) => column !== undefined && at < 0);
+}
+
+/**
+ * Builds the row of the entry at `entry`, which `reader` has decoded from `bytes`. `decodes`: result of {@link
+ * decodesEntries}.
+ */
+export function coverRow(
+  { index }: EntityIndex,
+  covering: readonly CoveringCell[],
+  decodes: boolean,
+  reader: EntryReader,
+  entry: Uint8Array,
+  bytes: Uint8Array,
+  into: RawRow,
+): void {
+  into.begin(reader.dataRow);
+  const values = decodes ? index.layout.decode(entry) : undefined;
+  for (let i = 0; i < covering.length; i++) {
+    const { family, qualifier, column, at } = covering[i]!;
+    if (column === undefined) {
+      into.add(family, qualifier, LATEST_TIMESTAMP, MARKER_VALUE, 0, MARKER_VALUE.length);
+    } else if (at < 0) {
+      const value = column.codec.encode(values![column.property]);
+      into.add(family, qualifier, LATEST_TIMESTAMP, value, 0, value.length);
+    } else if (reader.starts[at]! >= 0) {
+      const from = reader.starts[at]!;
+      into.add(family, qualifier, LATEST_TIMESTAMP, bytes, from, reader.ends[at]! - from);
+    }
+  }
+}

@@ -21,10 +21,10 @@ import {
 import { Get, type RawRow, type SyncTable } from '../../../table/index.js';
 import { ENTRY_QUALIFIER, EntryReader, INDEX_FAMILY, VERIFIED } from '../entry.js';
 import { type IndexUse, requireActive } from './access.js';
-import { chooseIndex, coverRow, decodesEntries, lookUp } from './choice.js';
-import { IndexLookUps } from './equal-lookup.js';
+import { chooseIndex } from './choice.js';
+import { IndexLookUps, lookUp } from './direct-lookups.js';
 import { countRow, EntryPositions, LookupCursor, RequestedEntries, ReturnedRows } from './lookup-cursor.js';
-import { ENTRY_READ, type IndexPlan, planIndex } from './plan.js';
+import { coverRow, decodesEntries, ENTRY_READ, type IndexPlan, planIndex } from './plan.js';
 
 /** A read plan over entries and, through them, rows. */
 function indexReadPlan(plan: IndexPlan, entries: TableAccess): ReadPlan {

@@ -1,20 +1,25 @@
+/**
+ * Fast paths of look-ups by an index: equality on its parts, a synchronous table, no conditions left to test. They give the
+ * same as the plan; a property test compares them with a scan.
+ */
+
+import { compareSlices } from '../../../bytes/index.js';
 import type { KeyConditions } from '../../../key/types.js';
 import type { TableAccess } from '../../../query/access.js';
 import { affectNoReads, type FindOptions } from '../../../query/find-options.js';
 import { RowLoader } from '../../../query/loader.js';
 import { applyReadSet } from '../../../query/projection.js';
+import { storedColumn } from '../../../query/pushdown.js';
 import type { QuerySpec } from '../../../query/query-spec.js';
+import { scanOf } from '../../../query/read-plan.js';
 import { giveBackRawRow, takeRawRow, valueSpan } from '../../../query/row.js';
+import type { ColumnSchema } from '../../../schema/types.js';
 import { Get, type RawRow, type SyncTable } from '../../../table/index.js';
 import type { EntityIndex } from '../entity-indexes.js';
 import { ENTRY_QUALIFIER, EntryReader, INDEX_FAMILY, VERIFIED } from '../entry.js';
-import { coverRow, decodesEntries, EntryConfirmation } from './choice.js';
-import { PlainReadings, type Reading } from './plan.js';
+import { coverRow, decodesEntries, type IndexPlan, PlainReadings, type Reading } from './plan.js';
 
-/**
- * Fast path of a look-up of one entity by equality on all parts of an index, on a synchronous table: reads the entry
- * with a get, and its row in the same turn, without plan and scan. Gives the same as the plan.
- */
+// — One entity: the entry with a get, and its row in the same turn, without plan and scan.
 
 /** Tables with the reads of the fast path. */
 type RawReadTable = SyncTable & Required<Pick<SyncTable, 'getRaw' | 'firstRaw'>>;
@@ -141,4 +146,131 @@ export class IndexLookUps {
 
 function isNear(table: SyncTable | undefined): table is RawReadTable {
   return table?.getRaw !== undefined && table.firstRaw !== undefined;
+}
+
+// — Several entities: one range of entries and their entities in one turn, without cursors, by the plan of the query.
+
+/** Rows read in one turn. */
+const MOST = 64;
+
+/** A prepared look-up and its range. */
+interface LookUp {
+  readonly plan: IndexPlan;
+  readonly access: TableAccess;
+  readonly limit: number;
+  readonly rows: SyncTable & Required<Pick<SyncTable, 'getRaw'>>;
+  readonly loader: RowLoader;
+}
+
+/** The entities. Undefined where the general path is needed. @throws errors of the tables and the mapper. */
+export function lookUp(
+  plan: IndexPlan,
+  access: TableAccess,
+  options: FindOptions,
+  limit: number,
+): object[] | Promise<object[]> | undefined {
+  const { keyPlan, spec } = plan;
+  const { sync } = access;
+  const entries = access.indexing?.entries.sync;
+  if (limit > MOST || limit === 0 || sync?.getRaw === undefined || entries === undefined) return undefined;
+  if (spec.reversed || !affectNoReads(options)) return undefined;
+  if (plan.rowTest !== undefined || keyPlan.check !== undefined || keyPlan.residual !== undefined) {
+    return undefined;
+  }
+  const [range] = keyPlan.ranges;
+  const { key } = spec.schema;
+  if (keyPlan.kind !== 'range' || keyPlan.ranges.length !== 1 || key.dictionaries !== undefined) {
+    return undefined;
+  }
+  if (plan.use.path.index.several !== undefined) return undefined;
+  const scanner = entries.scanSync(scanOf(range!, false));
+  if (scanner.nextRaw === undefined) {
+    scanner.close();
+    return undefined;
+  }
+  const loader = new RowLoader(spec.schema, access, plan.read.properties, plan.finish);
+  const look: LookUp = { plan, access, limit, loader, rows: sync as LookUp['rows'] };
+  const entry = takeRawRow();
+  const made = takeRawRow();
+  try {
+    return collect(look, (into) => scanner.nextRaw!(into), entry, made);
+  } finally {
+    scanner.close();
+    giveBackRawRow(entry);
+    giveBackRawRow(made);
+  }
+}
+
+/** Undefined when an entry is unverified. */
+function collect(
+  look: LookUp,
+  next: (into: RawRow) => boolean,
+  entry: RawRow,
+  made: RawRow,
+): object[] | Promise<object[]> | undefined {
+  const { plan, limit, loader } = look;
+  const { covered, covering, use } = plan;
+  const reader = new EntryReader(use.path.index);
+  const decodes = covered && decodesEntries(covering);
+  const confirmation = new EntryConfirmation(use.path);
+  const found: (object | Promise<object | null>)[] = [];
+  let waits = false;
+  while (found.length < limit && next(entry)) {
+    const { bytes, start, end } = valueSpan(entry, INDEX_FAMILY, ENTRY_QUALIFIER);
+    reader.read(entry.row, bytes, start, end);
+    if (reader.state !== VERIFIED) return undefined;
+    if (covered) coverRow(use.path, covering, decodes, reader, entry.row, bytes, made);
+    else if (!fetch(look, reader.dataRow, made) || !confirmation.test(made, use.key, entry.row)) continue;
+    const item = loader.load(made);
+    if (item === null) continue;
+    if (item instanceof Promise) waits = true;
+    found.push(item);
+  }
+  if (!waits) return found as object[];
+  return Promise.all(found).then((items) => items.filter((item) => item !== null));
+}
+
+function fetch({ rows, plan }: LookUp, row: Uint8Array, into: RawRow): boolean {
+  const get = new Get(row);
+  applyReadSet(get, plan.read);
+  return rows.getRaw(get, into);
+}
+
+// — Rows that confirm entries.
+
+/** Tests whether rows confirm the entries that were found by equality on an index's parts. */
+export class EntryConfirmation {
+  /** The column of each part, if each is a column: then a row with the requested values has the entry. */
+  private readonly columns: readonly ColumnSchema[] | undefined;
+
+  constructor(private readonly index: EntityIndex) {
+    const { parts } = index.index;
+    const columns = parts.map((part) => index.schema.columnsByProperty.get(part));
+    this.columns = columns.every((column) => column?.kind === 'column')
+      ? (columns as readonly ColumnSchema[]).map(storedColumn)
+      : undefined;
+  }
+
+  /** Compares bytes of cells, and decoded values where bytes cannot decide. */
+  test(row: RawRow, asked: KeyConditions, entry: Uint8Array): boolean {
+    const { index } = this;
+    if (!this.hasRequested(row, asked)) return index.hasEntry(row, entry);
+    return index.where === undefined || index.where.test(row);
+  }
+
+  private hasRequested(row: RawRow, asked: KeyConditions): boolean {
+    const { columns } = this;
+    if (columns === undefined) return false;
+    for (let i = 0; i < columns.length; i++) {
+      const { property, family, qualifier, codec } = columns[i]!;
+      const condition = asked[property];
+      if (condition?.kind !== 'eq') return false;
+      const value = codec.encode(condition.value);
+      const { bytes, start, end } = valueSpan(row, family, qualifier);
+      // An empty value is not distinguished from an absent one.
+      if (end === start || compareSlices(bytes, start, end - start, value, 0, value.length) !== 0)
+        return false;
+    }
+    return true;
+  }
 }
