@@ -528,7 +528,7 @@ test('explain says of an index whose first part is asked for why it does not dec
   expect(asked({ rank: { lt: 4 } })).not.toContain('declare an index');
   // An index that is declared is not told to declare again, under its own name.
   expect(asked({ size: 3 })).toMatch(
-    /part "id" \(.*bySize has no entries of rows without "title": ask by\("bySize"\)/,
+    /part "id" \(.*bySize has no entries of rows without "title", which may exist: add title: \{ exists: true \} to where\(\), or ask by\("bySize"\)/,
   );
   expect(asked({ state: 'lost' as never })).toContain(
     "declare an index, static readonly indexes = { byState: index('state') }",

@@ -140,7 +140,7 @@ function candidateOf(
     if (!spec.schema.columnsByProperty.has(part) || key[part] !== undefined) continue;
     const present = conditions.filter((one) => impliesPresence(one, part));
     if (present.length === 0) {
-      return `has no entries of rows without "${part}": ask by("${index.index.name}"), or where it { exists: true }`;
+      return `has no entries of rows without "${part}", which may exist: add ${part}: { exists: true } to where(), or ask by("${index.index.name}")`;
     }
     for (const one of present) if (one.operator === 'exists') served.add(one);
   }
