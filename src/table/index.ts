@@ -5,7 +5,6 @@ export * from './engine.js';
 export * from './filter/filters.js';
 export { FILTER_NAMES, parseFilter } from './filter/language.js';
 export * from './get-and-scan.js';
-export * from './get-and-scan.js';
 export * from './mutation.js';
 export * from './observer.js';
 export * from './packed-puts.js';

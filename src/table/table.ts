@@ -1,5 +1,6 @@
 import { equalBytes } from '../bytes/index.js';
-import { RowanError } from '../errors.js';
+import { InvalidArgumentError, RowanError } from '../errors.js';
+import { checkOptions, checkPositiveInteger, describe } from './checks.js';
 import { Get, type Scan } from './get-and-scan.js';
 import {
   type Append,
@@ -321,6 +322,33 @@ export interface SyncResultScanner extends Iterable<Result> {
 export interface TransactionOptions extends OperationOptions {
   /** The number of attempts before it fails with `ERR_SERIALIZATION`; default 10. */
   readonly attempts?: number | undefined;
+}
+
+const TRANSACTION_OPTIONS: Readonly<Record<keyof TransactionOptions, true>> = {
+  attempts: true,
+  signal: true,
+  timeout: true,
+  attributes: true,
+};
+const TRANSACTION_ATTEMPTS = 10;
+/** Milliseconds after which an open transaction is ended: the cells that it may read are kept for it. */
+const TRANSACTION_TIMEOUT = 60_000;
+
+/**
+ * The limits of a transaction. @throws InvalidArgumentError when `run` is no function, and on unknown and invalid options.
+ */
+export function transactionLimits(
+  run: unknown,
+  options: TransactionOptions,
+): { readonly attempts: number; readonly timeout: number } {
+  checkOptions('transaction', options, TRANSACTION_OPTIONS);
+  if (typeof run !== 'function') {
+    throw new InvalidArgumentError(`transaction takes a function, async (tx) => …, not ${describe(run)}.`);
+  }
+  return {
+    attempts: checkPositiveInteger(options.attempts ?? TRANSACTION_ATTEMPTS, 'The number of attempts'),
+    timeout: checkPositiveInteger(options.timeout ?? TRANSACTION_TIMEOUT, 'The timeout'),
+  };
 }
 
 /** The tables of a store as one transaction sees and changes them. */

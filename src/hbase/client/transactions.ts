@@ -1,15 +1,13 @@
 import { EMPTY_BYTES, fromLatin1 } from '../../bytes/index.js';
-import {
-  ClosedError,
-  InvalidArgumentError,
-  RowanError,
-  SerializationError,
-  TimeoutError,
-  throwIfAborted,
-} from '../../errors.js';
-import { checkOptions, checkPositiveInteger, describe, timerDelay } from '../../table/checks.js';
+import { ClosedError, RowanError, SerializationError, TimeoutError, throwIfAborted } from '../../errors.js';
+import { timerDelay } from '../../table/checks.js';
 import { canonicalTableName } from '../../table/descriptor.js';
-import type { Table, TableTransaction, TransactionOptions } from '../../table/table.js';
+import {
+  type Table,
+  type TableTransaction,
+  type TransactionOptions,
+  transactionLimits,
+} from '../../table/table.js';
 import { RegionCache } from '../region/locator.js';
 import { Region } from '../region/region.js';
 import type { Registry } from '../region/registry.js';
@@ -25,9 +23,6 @@ import { OpenScanners } from './open-scanners.js';
 import { offAbort, onAbort, pauseBefore, sleep } from './retry.js';
 import type { ScannerContext } from './scanner.js';
 
-const OPTIONS = Object.freeze({ attempts: true, signal: true, timeout: true, attributes: true } as const);
-const DEFAULT_ATTEMPTS = 10;
-const DEFAULT_TIMEOUT = 60_000;
 /** Milliseconds beyond the server's own deadline until its answer to a commit is given up. */
 const GRACE = 10_000;
 
@@ -55,12 +50,7 @@ export class ServedTransactions {
     options: TransactionOptions = {},
     viewOf: (table: Table, tables: TableTransaction) => Table,
   ): Promise<T> {
-    checkOptions('transaction', options, OPTIONS);
-    if (typeof run !== 'function') {
-      throw new InvalidArgumentError(`transaction takes a function, async (tx) => …, not ${describe(run)}.`);
-    }
-    const attempts = checkPositiveInteger(options.attempts ?? DEFAULT_ATTEMPTS, 'The number of attempts');
-    const timeout = checkPositiveInteger(options.timeout ?? DEFAULT_TIMEOUT, 'The timeout');
+    const { attempts, timeout } = transactionLimits(run, options);
     const { signal } = options;
     throwIfAborted(signal);
     const deadline = performance.now() + timeout;

@@ -2,14 +2,13 @@
 
 import {
   asRowanError,
-  InvalidArgumentError,
   RowanError,
   SerializationError,
   TimeoutError,
   throwIfAborted,
   UnsupportedError,
 } from '../../errors.js';
-import { checkOptions, checkPositiveInteger, describe, timerDelay } from '../../table/checks.js';
+import { timerDelay } from '../../table/checks.js';
 import { isGet } from '../../table/get-and-scan.js';
 import {
   type Append,
@@ -37,6 +36,7 @@ import {
   type SyncTableTransaction,
   type TableChange,
   type TransactionOptions,
+  transactionLimits,
 } from '../../table/index.js';
 import { checkRow } from '../commit/row-operations.js';
 import { plainGet } from '../read/point-read.js';
@@ -324,11 +324,6 @@ function changeOf(table: string, action: BatchAction): TableChange {
   );
 }
 
-const OPTIONS = Object.freeze({ attempts: true, signal: true, timeout: true } as const);
-
-const DEFAULT_ATTEMPTS = 10;
-/** Milliseconds after which an open transaction is ended: the cells that it may read are kept for it. */
-const DEFAULT_TIMEOUT = 60_000;
 /** The longest pause before another attempt, in milliseconds. */
 const LONGEST_PAUSE = 128;
 /** From this attempt on the conflicts come from writes outside of transactions, which take no turns: a pause lets them end. */
@@ -344,12 +339,7 @@ export async function runTransaction<T>(
   run: (transaction: SyncTableTransaction) => Promise<T>,
   options: TransactionOptions = {},
 ): Promise<T> {
-  checkOptions('transaction', options, OPTIONS);
-  if (typeof run !== 'function') {
-    throw new InvalidArgumentError(`transaction takes a function, async (tx) => …, not ${describe(run)}.`);
-  }
-  const attempts = checkPositiveInteger(options.attempts ?? DEFAULT_ATTEMPTS, 'The number of attempts');
-  const timeout = checkPositiveInteger(options.timeout ?? DEFAULT_TIMEOUT, 'The timeout');
+  const { attempts, timeout } = transactionLimits(run, options);
   const contender = core.contention.enter();
   const limit = new TransactionLimit(timeout, options.signal);
   const wait: Wait = (begin) => limit.wait(begin);

@@ -313,6 +313,11 @@ describe('a transaction', () => {
     await expect(engine.transaction(write, { attempts: 0 })).rejects.toMatchObject({
       code: 'ERR_INVALID_ARGUMENT',
     });
+    await expect(engine.transaction(write, { attempt: 1 } as never)).rejects.toThrow(
+      'transaction has no option "attempt". Its options are attempts, signal, timeout, attributes.',
+    );
+    // Only servers have a use for attributes; each engine takes them.
+    await engine.transaction(write, { attributes: { id: 'a' } });
     await engine.close();
   });
 
