@@ -61,7 +61,7 @@ const LAYERS_OF_FEATURES: readonly (readonly [RegExp, string])[] = [
 
 /** The files that name features. */
 const NAME_FEATURES =
-  /^src\/(schema\/feature-compilers|query\/path-planners|ddl\/index-ddl|features\/[^/]+|database\/(batch|database|schema-tools)|index|cli\/commands)\.ts$/;
+  /^src\/(schema\/feature-compilers|query\/feature-planners|ddl\/feature-ddl|features\/[^/]+|database\/(batch|database|schema-tools)|index|cli\/commands)\.ts$/;
 
 /** Which features are built on which. Adding an edge is a decision: every feature can be taken away with those above it. */
 const FEATURES_BUILT_ON: readonly string[] = [

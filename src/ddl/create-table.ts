@@ -7,7 +7,7 @@ import {
   parseTableName,
   type TableDescriptor,
 } from '../table/index.js';
-import { INDEX_DDL } from './index-ddl.js';
+import { INDEX_DDL } from './feature-ddl.js';
 import { stampedDescriptor } from './table-stamp.js';
 
 // — Ruby literals for the HBase shell (JRuby).

@@ -12,7 +12,7 @@ export type { PlanRecord, ReadPlanRecord, RecordedStep } from './apply/history.j
 export * from './create-table.js';
 export * from './ensure-tables.js';
 export { dropTable, ensureTable } from './ensure-tables.js';
-export { INDEX_DDL } from './index-ddl.js';
+export { INDEX_DDL } from './feature-ddl.js';
 export { introspectForeign } from './introspect/foreign.js';
 export { type IntrospectedTable, introspect } from './introspect/introspect.js';
 export type {

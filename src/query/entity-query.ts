@@ -40,10 +40,10 @@ import {
 import { conjuncts } from './condition.js';
 import { explainedWithoutIds, explainPlan } from './explain.js';
 import type { Explanation } from './explanation.js';
+import { PATHS } from './feature-planners.js';
 import type { FindOptions } from './find-options.js';
 import { RowLoader } from './loader.js';
 import { type EqualLookUps, type PathPlan, pathIdentity } from './path-planner.js';
-import { PATHS } from './path-planners.js';
 import { type EntityPlan, planQuery, readPlanOf } from './plan.js';
 import { describeSpec, identityOf, type QuerySpec } from './query-spec.js';
 import { type ReadPlan, rowSourceOf } from './read-plan.js';

@@ -1,6 +1,6 @@
 /**
  * The interface through which the query planner uses access paths: ways to rows beside their key. A feature implements
- * it, and is listed in `path-planners.ts`.
+ * it, and is listed in `feature-planners.ts`.
  */
 
 import type { KeyPlan } from '../key/types.js';

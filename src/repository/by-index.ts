@@ -1,5 +1,6 @@
 import type { KeyLayout } from '../key/types.js';
 import type { RowChanger } from '../query/bulk-change.js';
+import { PATHS } from '../query/feature-planners.js';
 import { withDefaults } from '../query/find-options.js';
 import {
   checkFindOptions,
@@ -12,7 +13,6 @@ import {
   type TableAccess,
 } from '../query/index.js';
 import type { EqualLookUps } from '../query/path-planner.js';
-import { PATHS } from '../query/path-planners.js';
 import type { AccessPath, PathUse } from '../query/query-spec.js';
 import type { CheckedPrefix, IndexOf, KeyedClass, KeyQuery } from '../schema/entity-types.js';
 import type { TimeRange } from '../table/index.js';

@@ -7,8 +7,8 @@ import ts from 'typescript-js';
 /** Where features are named (docs/extending.md). Elsewhere nothing may know them. */
 const PLACES = [
   'src/schema/feature-compilers.ts',
-  'src/query/path-planners.ts',
-  'src/ddl/index-ddl.ts',
+  'src/query/feature-planners.ts',
+  'src/ddl/feature-ddl.ts',
   'src/features/registry.ts',
   'src/features/tables.ts',
   'src/database/batch.ts',

@@ -10,7 +10,7 @@ import {
   type TableDescriptor,
   tableDescriptor,
 } from '../../table/index.js';
-import { INDEX_DDL } from '../index-ddl.js';
+import { INDEX_DDL } from '../feature-ddl.js';
 import type { NamedColumn, StoredIndex, TableState } from '../plan/types.js';
 import { type RecordStamp, readStamp, type StampedColumn, stampTexts } from '../stamp-format.js';
 import { codecSource, elementSource, elementsOf, quoted, type Source } from './source.js';

@@ -12,7 +12,7 @@ import {
   tableDescriptor,
 } from '../../table/index.js';
 import { type LiveTables, readLiveTables } from '../ensure-tables.js';
-import { INDEX_DDL } from '../index-ddl.js';
+import { INDEX_DDL } from '../feature-ddl.js';
 import { placeOf, type RecordStamp, readStamp, shownPlace, stampTexts, writeStamp } from '../stamp-format.js';
 import { adoptMarkers, stampedDescriptor } from '../table-stamp.js';
 import { canonicalJson, planSchema, subjectStates } from './plan.js';

@@ -11,7 +11,7 @@ import {
   type TableOptions,
   tableDescriptor,
 } from '../../table/index.js';
-import { INDEX_DDL } from '../index-ddl.js';
+import { INDEX_DDL } from '../feature-ddl.js';
 import { stampProblems } from '../table-stamp.js';
 import { alterSteps, createStep, undeclaredRecords, undeclaredSettings } from './table-steps.js';
 import type {

@@ -117,7 +117,7 @@ export interface NamedColumn extends StampedColumn {
 
 /**
  * What the DDL knows of indexes: the metadata of their tables, and the steps from the stored indexes to the declared ones. A feature
- * implements it, and is listed in `index-ddl.ts`.
+ * implements it, and is listed in `feature-ddl.ts`.
  */
 export interface IndexDdl {
   /** The name of the table with the entries of a table's indexes, and the metadata with which the DDL creates it. */
