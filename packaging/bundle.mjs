@@ -95,7 +95,7 @@ const GROUPS = [
   // What of these an opened database or the command needs at once is left to those.
   {
     name: 'work',
-    test: /\/src\/(job\/(?!pipeline\/(pipeline|lookup)|row-cells|files\/parquet-thread)|hadoop\/|tools\/|store\/archive\/|features\/\w+\/jobs(\.ts|\/(?!mirror|row-(mapping|effects)))|ddl\/(apply\/(apply|history)|migrate\/|introspect\/(?!source|guess)))/,
+    test: /\/src\/(job\/(?!pipeline\/(pipeline|lookup)|row-cells|files\/parquet-thread)|hadoop\/|tools\/|store\/archive\/|features\/\w+\/jobs(\.ts|\/(?!dual-writes|row-(mapping|effects)))|ddl\/(apply\/(apply|history)|migrate\/|introspect\/(?!source|guess)))/,
   },
   { name: 'pictures', test: /@dagrejs|\/src\/cli\/diagram-svg/ },
   { name: 'bigtable-engine', test: /\/src\/bigtable\/(?!options|index)/ },

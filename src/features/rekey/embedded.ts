@@ -4,7 +4,7 @@ import type { Engine, StepTable } from '../../table/index.js';
 import type { RowUpkeep } from '../feature.js';
 import type { IndexReport } from '../indexes/jobs/target.js';
 import type { RekeyDifferences } from './jobs/compare.js';
-import type { Mirror } from './jobs/mirror.js';
+import type { DualWrites } from './jobs/dual-writes.js';
 import type { CutOverOptions, RecordCutOver, RekeyRecord, RekeyRun, RekeyStrategy } from './strategy.js';
 
 /** The operations that a key change needs of an index of its entities. */
@@ -26,7 +26,7 @@ export class RekeyInSteps implements RekeyStrategy {
   constructor(
     private readonly engine: Engine,
     private readonly to: EntitySchema,
-    private readonly mirror: Mirror,
+    private readonly dualWrites: DualWrites,
     private readonly refuseWrites: () => void,
     /** The indexes of the new layout. */
     private readonly indexes: () => readonly RekeyedIndex[],
@@ -45,7 +45,7 @@ export class RekeyInSteps implements RekeyStrategy {
   }
 
   async begin(): Promise<void> {
-    this.mirror.begin();
+    this.dualWrites.begin();
   }
 
   async copy({ target }: RekeyRun, options: JobRunOptions): Promise<void> {
@@ -87,7 +87,7 @@ export class RekeyInSteps implements RekeyStrategy {
     return recordCutOver(undefined);
   }
 
-  /** Bulk loads and tools bypass the mirror. */
+  /** Bulk loads and tools bypass the dual writes. */
   async lostAtCleanup({ target }: RekeyRun, options: JobRunOptions): Promise<RekeyDifferences> {
     const { lostRows } = await import('./jobs/compare.js');
     return { ...(await lostRows(target, options)), entries: 0 };
@@ -102,14 +102,14 @@ export class RekeyInSteps implements RekeyStrategy {
   }
 
   async removeOld({ target }: RekeyRun, options: JobRunOptions): Promise<void> {
-    this.mirror.end();
+    this.dualWrites.end();
     this.refuseWrites();
     const { removeLayout } = await import('./jobs/layout-rows.js');
     await removeLayout(target, target.from, options);
   }
 
   async removeNew({ target }: RekeyRun, options: JobRunOptions): Promise<void> {
-    this.mirror.end();
+    this.dualWrites.end();
     const { emptyLayout, enableLayout, removeLayout } = await import('./jobs/layout-rows.js');
     await enableLayout(this.engine, target.to);
     await removeLayout(target, target.to, options);

@@ -10,14 +10,14 @@ import type { EntitySchema } from '../../schema/types.js';
 import { checkOptions } from '../../table/checks.js';
 import type { Engine } from '../../table/index.js';
 import type { RekeyDifferences } from './jobs/compare.js';
-import type { Mirror } from './jobs/mirror.js';
+import type { DualWrites } from './jobs/dual-writes.js';
 import { mappingProblems } from './jobs/row-mapping.js';
 import { RekeyRecordAccess } from './record-access.js';
 import {
   type CleanupOptions,
   type CutOverOptions,
+  hasDualWrites,
   isAborted,
-  isMirrored,
   isWrong,
   type RekeyRecord,
   type RekeyRun,
@@ -46,7 +46,7 @@ export class Rekey {
     private readonly engine: Engine,
     private readonly from: EntitySchema,
     private readonly to: EntitySchema,
-    private readonly mirror: Mirror,
+    private readonly dualWrites: DualWrites,
     private readonly strategy: RekeyStrategy,
     private readonly declared: () => readonly EntitySchema[],
     /** The position of change feeds. Undefined: changes are not recorded. */
@@ -275,9 +275,9 @@ export class Rekey {
   }
 
   private runOf(record: RekeyRecord): RekeyRun {
-    const { engine, from, to, mirror, access } = this;
+    const { engine, from, to, dualWrites, access } = this;
     return {
-      target: { engine, from, to, mirror, run: record.run },
+      target: { engine, from, to, dualWrites, run: record.run },
       record,
       now: () => access.required(),
       checkCutting: () => access.checkCutting(record),
@@ -380,7 +380,7 @@ export class Rekey {
 }
 
 function isRunning({ state }: RekeyRecord): boolean {
-  return state === 'planned' || isMirrored(state);
+  return state === 'planned' || hasDualWrites(state);
 }
 
 /** Whether the change has been aborted or finished, so that the new layout may be written. */

@@ -9,11 +9,11 @@ import type { EntityIndexes } from '../indexes/entity-indexes.js';
 import type { IndexesFeature } from '../indexes/handle.js';
 import { type RekeyedIndex, RekeyInSteps } from './embedded.js';
 import { Rekey } from './handle.js';
-import { Mirror } from './jobs/mirror.js';
+import { DualWrites } from './jobs/dual-writes.js';
 import { RowEffects } from './jobs/row-effects.js';
 import { mappingProblems } from './jobs/row-mapping.js';
 import { RekeyByCopies } from './remote.js';
-import { type ExplainedKeyChange, isMirrored, type RekeyRecord, type RekeyState } from './strategy.js';
+import { type ExplainedKeyChange, hasDualWrites, type RekeyRecord, type RekeyState } from './strategy.js';
 import { withoutKeyChange } from './tables.js';
 
 /** The indexes of a database's entities whose entries a key change must maintain. */
@@ -31,7 +31,7 @@ interface RekeyingContext
 
 /** The rekey feature of an open database. Changes in progress are resumed at each opening. */
 export class RekeyFeature implements Feature {
-  private readonly mirrors = new Map<string, Mirror>();
+  private readonly dualWrites = new Map<string, DualWrites>();
   private readonly handles = new Map<string, Rekey>();
   /** The known changes: entity names, and the signature of the old key. */
   private readonly known: Pick<RekeyRecord, 'from' | 'to' | 'fromKey'>[] = [];
@@ -64,7 +64,7 @@ export class RekeyFeature implements Feature {
   }
 
   /**
-   * Starts mirroring the writes of entities whose keys are being changed, before anything is written. @throws
+   * Starts the dual writes of entities whose keys are being changed, before anything is written. @throws
    * SchemaError when an entity of a change in progress is not declared, or its key differs.
    */
   async resume(): Promise<void> {
@@ -75,7 +75,7 @@ export class RekeyFeature implements Feature {
       if (readOnly === true) continue;
       const from = this.named(record.from);
       const to = this.named(record.to);
-      if (isMirrored(record.state))
+      if (hasDualWrites(record.state))
         this.follow(this.required(from, record), this.required(to, record), record);
       else if (record.state === 'cleanup' || record.state === 'done') this.over.push(record);
     }
@@ -137,7 +137,7 @@ export class RekeyFeature implements Feature {
   }
 
   /**
-   * @throws SchemaError when an entity has gained a declaration that a key change does not support, since mirrored
+   * @throws SchemaError when an entity has gained a declaration that a key change does not support, since dual
    * writes would not maintain it.
    */
   private follow(from: EntitySchema, to: EntitySchema, { state }: RekeyRecord): void {
@@ -148,7 +148,7 @@ export class RekeyFeature implements Feature {
           'Open the database with the earlier declarations until the change is cleaned up or aborted.',
         problems,
       );
-    this.mirror(from, to).begin();
+    this.dualWritesOf(from, to).begin();
   }
 
   /**
@@ -179,12 +179,12 @@ export class RekeyFeature implements Feature {
 
   private make(source: EntitySchema, target: EntitySchema): Rekey {
     const { engine } = this;
-    const mirror = this.mirror(source, target);
+    const dualWrites = this.dualWritesOf(source, target);
     const strategy = engine.capabilities.sync
       ? new RekeyInSteps(
           engine,
           target,
-          mirror,
+          dualWrites,
           () => this.refuseWrites(source, target.name),
           () => target.indexes.map(({ name: index }) => this.indexes.handle(target, index)),
           () => this.upkeepOf(target),
@@ -195,14 +195,14 @@ export class RekeyFeature implements Feature {
           target,
           (schema) => this.upkeepOf(schema),
           () => this.context.retire(this.context.schemaOf(source.target)),
-          () => this.guard(target, source.name, mirror),
+          () => this.guard(target, source.name, dualWrites),
           () => this.unguard(target),
         );
     return new Rekey(
       engine,
       source,
       target,
-      mirror,
+      dualWrites,
       strategy,
       () => this.declared().entities,
       () => this.context.feedPosition(this.context.schemaOf(source.target)),
@@ -213,7 +213,7 @@ export class RekeyFeature implements Feature {
    * Refuses early writes to the new layout, which copies of the old one would overwrite: the servers would accept
    * them.
    */
-  private guard({ name, table }: EntitySchema, from: string, { ownChanges }: Mirror): void {
+  private guard({ name, table }: EntitySchema, from: string, { ownChanges }: DualWrites): void {
     if (this.guarding.has(name)) return;
     const end = this.engine.observe(table.descriptor.name, {
       before: ({ change }) => {
@@ -232,14 +232,14 @@ export class RekeyFeature implements Feature {
     this.guarding.delete(name);
   }
 
-  private mirror(from: EntitySchema, to: EntitySchema): Mirror {
+  private dualWritesOf(from: EntitySchema, to: EntitySchema): DualWrites {
     const name = nameOf(from, to);
-    let mirror = this.mirrors.get(name);
-    if (mirror === undefined) {
-      mirror = new Mirror(this.engine, from, to, (schema) => this.effectsOf(schema), this.upkeepOf);
-      this.mirrors.set(name, mirror);
+    let dualWrites = this.dualWrites.get(name);
+    if (dualWrites === undefined) {
+      dualWrites = new DualWrites(this.engine, from, to, (schema) => this.effectsOf(schema), this.upkeepOf);
+      this.dualWrites.set(name, dualWrites);
     }
-    return mirror;
+    return dualWrites;
   }
 
   private effectsOf(schema: EntitySchema): RowEffects | undefined {

@@ -82,7 +82,7 @@ export const STATE_ORDER: readonly RekeyState[] = [
 ];
 
 /** States in which every write goes to both layouts. */
-export function isMirrored(state: RekeyState): boolean {
+export function hasDualWrites(state: RekeyState): boolean {
   return ['dual-write', 'backfill', 'verify', 'ready', 'cut-over'].includes(state);
 }
 

@@ -72,8 +72,8 @@ function byRows(run: JobRunOptions, total: number): JobRunOptions {
 
 /** Copies every row of the old layout. Resumes an unfinished run. Counters: `copied`, `unkeyed`. */
 export async function backfill(target: RekeyTarget, run: JobRunOptions = {}): Promise<JobOutcome> {
-  const { from, to, mirror } = target;
-  const watched = mirror.watch();
+  const { from, to, dualWrites } = target;
+  const watched = dualWrites.watch();
   const table = tableOf(target, from);
   try {
     // Wait until writes from before the watch are visible to scans.
@@ -109,7 +109,7 @@ class CopyWork extends PassWork {
     super();
     const { families } = target.from.table.descriptor;
     this.into = target.to.table.descriptor.name;
-    this.effects = target.mirror.effectsOf(target.to);
+    this.effects = target.dualWrites.effectsOf(target.to);
     // A restore from an archived log could not copy again: it has the checkpoints, and the removal of the old rows.
     this.durability = target.engine.archivesLog === true ? 'ASYNC_WAL' : 'SKIP_WAL';
     this.keeping = new Set(
@@ -126,10 +126,10 @@ class CopyWork extends PassWork {
   }
 
   protected async batch(rows: readonly Result[]): Promise<void> {
-    const { mirror } = this.target;
-    const own = rows.filter(({ row }) => mirror.forward.matches(row));
+    const { dualWrites } = this.target;
+    const own = rows.filter(({ row }) => dualWrites.forward.matches(row));
     const unkeyed = await this.table.atomic((step) =>
-      mirror.withoutMirroring(() => {
+      dualWrites.inOneLayout(() => {
         const { copies, without } = this.copiesOf(own, step.read);
         for (const copy of copies) this.write(copy, step);
         return without;
@@ -144,7 +144,7 @@ class CopyWork extends PassWork {
    * yet.
    */
   private copiesOf(rows: readonly Result[], read: RowRead): { copies: RowCopy[]; without: number } {
-    const { forward } = this.target.mirror;
+    const { forward } = this.target.dualWrites;
     const copies: RowCopy[] = [];
     let without = 0;
     for (const { row, cells } of rows) {
@@ -159,7 +159,7 @@ class CopyWork extends PassWork {
 
   /** Whether the row is what was scanned: puts, none of which was changed since. */
   private isAsScanned(row: Uint8Array, cells: readonly Cell[]): boolean {
-    if (this.target.mirror.forward.needed.length > 0) return false;
+    if (this.target.dualWrites.forward.needed.length > 0) return false;
     if (this.touched.size > 0 && this.touched.has(toLatin1(row))) return false;
     for (const { type } of cells) if (type !== CellType.Put) return false;
     return true;
@@ -180,7 +180,7 @@ class CopyWork extends PassWork {
   }
 
   private put({ to, row, cells, now }: RowCopy, durability: Durability, step: AtomicStep): void {
-    const { forward } = this.target.mirror;
+    const { forward } = this.target.dualWrites;
     const lasting = now === undefined ? cells : this.lastingCells(cells, now, to, step.read);
     const change = copyOf(to, forward.cellsOf(row, to, lasting), durability);
     if (change === undefined) return;
@@ -190,7 +190,7 @@ class CopyWork extends PassWork {
 
   /**
    * The deletes, and those puts that still exist: others may have been deleted since the scan. Cells that exist in
-   * the new layout already were mirrored.
+   * the new layout already came by dual writes.
    */
   private lastingCells(cells: readonly Cell[], now: Result, to: Uint8Array, read: RowRead): Cell[] {
     const there = read(new Get(to).readAllVersions(), this.into);

@@ -34,7 +34,7 @@ export const everyVersion = (): Scan => new Scan().readAllVersions().setCacheBlo
 /** Compares every row of both layouts, each pair in one step. */
 export async function compareLayouts(target: RekeyTarget, run: JobRunOptions = {}): Promise<RowDifferences> {
   const { from, to } = target;
-  const { forward } = target.mirror;
+  const { forward } = target.dualWrites;
   const back = new RowMapping(to, from);
   const phases = [
     pass(from, everyVersion, (context) => new CompareWork(tableOf(target, from), forward, context)),
@@ -60,14 +60,14 @@ type VersionsOf = (family: string) => number;
 
 /** Rows of the old layout that the new one lacks (`missing`), or of which it lacks cells (`different`). */
 export async function lostRows(target: RekeyTarget, run: JobRunOptions = {}): Promise<RowDifferences> {
-  const { from, to, mirror } = target;
+  const { from, to, dualWrites } = target;
   const versions = new Map(to.table.descriptor.families.map((family) => [family.name, family.versions]));
   const isThere: IsRight = (cells, there) => hasAll(cells, there, (family) => versions.get(family) ?? 1);
   const looking = pass(
     from,
     everyVersion,
     // A part that the new layout stores as a column is equal in all rows of its key, and has other timestamps there.
-    (context) => new CompareWork(tableOf(target, from), mirror.forward, context, isThere, false),
+    (context) => new CompareWork(tableOf(target, from), dualWrites.forward, context, isThere, false),
   );
   const { counters } = await runPasses(target, 'lost', 'lost', [looking], {
     ...inShortSteps(run),

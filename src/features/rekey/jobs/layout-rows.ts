@@ -13,7 +13,7 @@ import {
 import { everyCell, inShortSteps, PassWork, pass, type RekeyTarget, runPasses, tableOf } from './passes.js';
 import type { RowEffects } from './row-effects.js';
 
-/** Removes every row of a layout with its index entries and from its summaries, without mirroring that. */
+/** Removes every row of a layout with its index entries and from its summaries, in this layout only. */
 export function removeLayout(
   target: RekeyTarget,
   schema: EntitySchema,
@@ -39,13 +39,13 @@ class RemoveWork extends PassWork {
   ) {
     super();
     this.table = tableOf(target, schema);
-    this.effects = target.mirror.effectsOf(schema);
+    this.effects = target.dualWrites.effectsOf(schema);
   }
 
   protected async batch(rows: readonly Result[]): Promise<void> {
     const own = rows.filter(({ row }) => this.schema.key.matches(row));
     await this.table.atomic((step) =>
-      this.target.mirror.withoutMirroring(() => {
+      this.target.dualWrites.inOneLayout(() => {
         for (const { row } of own) this.remove(row, step);
       }),
     );

@@ -7,14 +7,14 @@ import { toolJobName } from '../../../job/table-pass.js';
 import type { JobOutcome, JobPhase, JobRunOptions, SplitContext, SplitWork } from '../../../job/types.js';
 import type { EntitySchema } from '../../../schema/types.js';
 import { type Cell, columnName, type Engine, filters, Scan, type StepTable } from '../../../table/index.js';
-import type { Mirror } from './mirror.js';
+import type { DualWrites } from './dual-writes.js';
 
 /** The two layouts that a job is about. */
 export interface RekeyTarget {
   readonly engine: Engine;
   readonly from: EntitySchema;
   readonly to: EntitySchema;
-  readonly mirror: Mirror;
+  readonly dualWrites: DualWrites;
   /** The number of times the change was begun. */
   readonly run: number;
 }
@@ -44,7 +44,7 @@ export type RekeyWork = 'copy' | 'catch-up' | 'verify' | 'lost' | 'remove-old' |
 
 const WORKS: readonly RekeyWork[] = ['copy', 'catch-up', 'verify', 'lost', 'remove-old', 'remove-new'];
 
-function jobName({ from, to, run }: Omit<RekeyTarget, 'mirror'>, work: RekeyWork): string {
+function jobName({ from, to, run }: Omit<RekeyTarget, 'dualWrites'>, work: RekeyWork): string {
   return toolJobName(`rekey-${work}`, from.name, to.name, String(run));
 }
 
@@ -60,7 +60,7 @@ export function runPasses(
 }
 
 /** Deletes the states of an attempt's jobs, which no process may work at any more. */
-export async function forgetJobs(target: Omit<RekeyTarget, 'mirror'>): Promise<void> {
+export async function forgetJobs(target: Omit<RekeyTarget, 'dualWrites'>): Promise<void> {
   const { engine } = target;
   if (target.run < 1 || !(await engine.admin.tableExists(jobTableDescriptor().name))) return;
   for (const work of WORKS) await JobStore.on(engine, jobName(target, work)).delete();

@@ -38,7 +38,7 @@ export class RemoteComparison {
     const phases = [
       pass(target.from, everyVersion, (context) => ({
         rows: async (rows) => {
-          const own = rows.filter(({ row }) => target.mirror.forward.matches(row));
+          const own = rows.filter(({ row }) => target.dualWrites.forward.matches(row));
           context.count('rows', own.length);
           for (const what of await this.off(own)) context.count(what);
         },
@@ -91,7 +91,7 @@ export class RemoteComparison {
   private async differences(
     rows: readonly OldRow[],
   ): Promise<readonly { readonly row: Uint8Array; readonly what: Difference }[]> {
-    const { forward } = this.target.mirror;
+    const { forward } = this.target.dualWrites;
     const there = rows.map(({ row }) => forward.rowOf(row)!);
     const copies = await this.news.getAll(there.map((row) => new Get(row).readAllVersions()));
     return rows.flatMap(({ row, cells }, i) => {

@@ -53,7 +53,7 @@ export async function copyCells(
       const left: Result[] = [];
       const copied: Result[] = [];
       for (const row of rows)
-        if (target.mirror.forward.matches(row.row)) (isCopied(row) ? left : copied).push(row);
+        if (target.dualWrites.forward.matches(row.row)) (isCopied(row) ? left : copied).push(row);
       await writeCopies(target, copied, context.signal);
       await whenCopied?.(copied, left);
       context.count('copied', copied.length);
@@ -76,8 +76,8 @@ export async function writeCopies(
   rows: readonly Result[],
   signal: AbortSignal | undefined,
 ): Promise<void> {
-  const { engine, to, mirror } = target;
-  const { forward, ownChanges } = mirror;
+  const { engine, to, dualWrites } = target;
+  const { forward, ownChanges } = dualWrites;
   if (!engine.capabilities.deleteMarkers) {
     await copyRows(
       target,
@@ -102,7 +102,7 @@ export async function writeCopies(
   if (others.length > 0) for (const outcome of await into.batch(others)) if (!outcome.ok) throw outcome.error;
   const stored = rows.filter(({ cells }) => cells.length > 0);
   const copies = stored.map(({ row }) => forward.rowOf(row)!);
-  for (const upkeep of mirror.upkeepOf(to)) await upkeep.settle(copies, signal);
+  for (const upkeep of dualWrites.upkeepOf(to)) await upkeep.settle(copies, signal);
 }
 
 /** Every cell of one row, deletes and traces of them included. Empty when none is left. */
@@ -148,8 +148,8 @@ async function copyRows(
 
 /** @returns the rows whose copies others have changed meanwhile. */
 async function copyOnce(target: RekeyTarget, rows: readonly Uint8Array[]): Promise<readonly Uint8Array[]> {
-  const { engine, from, to, mirror } = target;
-  const { forward, ownChanges } = mirror;
+  const { engine, from, to, dualWrites } = target;
+  const { forward, ownChanges } = dualWrites;
   const news = engine.table(to.table.descriptor.name);
   const olds = engine.table(from.table.descriptor.name);
   const there = rows.map((row) => forward.rowOf(row)!);

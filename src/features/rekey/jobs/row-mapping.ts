@@ -211,7 +211,7 @@ function pairOf({ mutual }: EntitySchema): string | undefined {
   return mutual && [...mutual].sort().join(' ');
 }
 
-/** Entities that depend on writes of this one, and would not see writes of its mirrored rows. */
+/** Entities that depend on writes of this one, and would not see the dual writes of its rows. */
 function followers({ name, target }: EntitySchema, declared: readonly EntitySchema[]): string[] {
   return declared
     .filter(({ copies, references }) => [...copies, ...references].some((link) => link.target() === target))

@@ -19,11 +19,11 @@ import type { RowEffects } from './row-effects.js';
 import { RowMapping } from './row-mapping.js';
 
 /**
- * Mirrors writes between two layouts of an entity: each write of a row in one is applied to its row in the other in
+ * The dual writes of two layouts of an entity: each write of a row in one is applied to its row in the other in
  * the same step, cell by cell, with the same timestamps.
  */
-export class Mirror {
-  /** Writes made by the mirror: they are not mirrored back. */
+export class DualWrites {
+  /** The second of two writes, which has no third. */
   readonly ownChanges = new WeakSet<TableChange['change']>();
   /** The other row before a write in progress; only where columns determine it. */
   private readonly before = new WeakMap<TableChange['change'], Uint8Array | undefined>();
@@ -49,7 +49,7 @@ export class Mirror {
     this.backward = new RowMapping(to, from);
   }
 
-  /** Starts mirroring every write of either layout through this engine. */
+  /** From now on every write of either layout through this engine is made in both. */
   begin(): void {
     if (this.endings.length > 0) return;
     const observe = (mapping: RowMapping): (() => void) =>
@@ -68,8 +68,8 @@ export class Mirror {
     return { touched, end: () => this.watchers.delete(touched) };
   }
 
-  /** Runs part of a step without mirroring its writes: for copying and removing. */
-  withoutMirroring<T>(work: () => T): T {
+  /** Runs part of a step whose writes are made in one layout only: for copying and removing. */
+  inOneLayout<T>(work: () => T): T {
     this.isSuspended = true;
     try {
       return work();
@@ -84,7 +84,7 @@ export class Mirror {
   }
 
   private observer(mapping: RowMapping): WriteObserver {
-    const isToMirror = (write: ObservedWrite): boolean =>
+    const isFollowed = (write: ObservedWrite): boolean =>
       !this.ownChanges.has(write.change) && mapping.matches(write.change.row);
     const isOwn = ({ change }: ObservedWrite): boolean =>
       this.ownChanges.has(change) && mapping.matches(change.row);
@@ -94,13 +94,13 @@ export class Mirror {
       ignores: () => this.isSuspended,
       before: (write) => {
         if (isOwn(write)) this.noteImage(mapping.source, write);
-        if (mapping.needed.length === 0 || !isToMirror(write)) return undefined;
+        if (mapping.needed.length === 0 || !isFollowed(write)) return undefined;
         this.before.set(write.change, rowNow(mapping, write));
         return undefined;
       },
       after: (write) => {
         if (isOwn(write)) return this.followEffects(mapping.source, write);
-        return isToMirror(write) ? this.follow(mapping, write) : undefined;
+        return isFollowed(write) ? this.follow(mapping, write) : undefined;
       },
     };
   }
