@@ -1,4 +1,4 @@
-/** The employee table of the shell chapters: put, get, change, delete of single columns, counters. */
+/** The employee table of the shell's examples: put, get, change, delete of single columns, counters. */
 
 // #region entity
 import { Column, Entity, int32, part, rowKey, Table, text, textNumber } from 'rowan-orm';

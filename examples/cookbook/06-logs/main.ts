@@ -1,4 +1,4 @@
-/** Log events of hosts: the keys of the chapter side by side. */
+/** Log events of hosts: the keys of HBase's reference guide side by side. */
 
 // #region entity
 import {

@@ -1,4 +1,4 @@
-/** Who lives in Ulm? The five ways of the chapter on secondary indexes, side by side. */
+/** Who lives in Ulm? The five ways of HBase's reference guide, side by side. */
 
 // #region entity
 import { Column, Entity, index, rowKey, summary, Table, text } from 'rowan-orm';
