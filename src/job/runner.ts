@@ -111,15 +111,15 @@ class JobRun {
     };
   }
 
-  /** Begins the job; without a record where it only reads and its record may not be written. */
+  /** Begins the job; without a record where it needs none and its record may not be written. */
   private async recorded(): Promise<Stored<JobHeader>> {
     const { admin, capabilities } = this.engine;
     try {
       if (capabilities.readOnly !== true) await ensureTable(admin, jobTableDescriptor());
       return await this.begin();
     } catch (error) {
-      const { name, readsOnly } = this.definition;
-      if (readsOnly !== true || !isWriteRefused(error)) throw error;
+      const { name, readsOnly, isRepeatable } = this.definition;
+      if ((readsOnly !== true && isRepeatable !== true) || !isWriteRefused(error)) throw error;
       this.store = JobStore.on(this.engine, name, false);
       return this.begin();
     }

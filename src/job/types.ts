@@ -161,6 +161,8 @@ export interface JobDefinition {
   readonly phases: readonly JobPhase[];
   /** Whether the work writes nothing to tables, and may be done anew. Who may not write to `rowan_jobs` then runs it without a record of its progress. */
   readonly readsOnly?: boolean;
+  /** Whether each run begins anew, and several at once do no harm. Who may not write to `rowan_jobs` then runs it without a record, too. */
+  readonly isRepeatable?: boolean;
   /**
    * Whether an unfinished run of other work under this name is discarded, unless `restart` is false: the work follows from declarations,
    * which have changed since, and does no harm if it is done again.

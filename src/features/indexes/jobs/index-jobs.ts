@@ -200,7 +200,8 @@ export function drainIndex(target: IndexTarget): Promise<JobOutcome> {
   const { index } = indexes.all[0]!;
   const entries = remoteEntries(target);
   const phases = [entriesPhase(target, (context) => new RemoteDrainWork(target, entries, context))];
-  const job = { name: toolJobName('index-drain', toHex(index.id)), signature: index.signature, phases };
+  const name = toolJobName('index-drain', toHex(index.id));
+  const job = { name, signature: index.signature, phases, isRepeatable: true };
   return runJob(engine, job, { restart: true });
 }
 
