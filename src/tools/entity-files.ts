@@ -57,7 +57,10 @@ export async function exportEntities(
   const { format: name = 'ndjson' } = options;
   const format = entityFormat(name, entity, options.separator);
   await ownFolder(folder, 'entities export', (file) => /^part-\d+\./.test(file) && file.endsWith(`.${name}`));
-  return new JobBuilder(engine, options.name ?? toolJobName('export-entities', entity.name))
+  return new JobBuilder(
+    engine,
+    options.name ?? toolJobName('export-entities', entity.table.descriptor.name, entity.name),
+  )
     .from(query)
     .map<number, unknown>((found, emit, context) => {
       context.count('entities');
@@ -86,7 +89,7 @@ export async function importEntities(
   return runJob(
     engine,
     {
-      name: options.name ?? toolJobName('import-entities', entity.name),
+      name: options.name ?? toolJobName('import-entities', entity.table.descriptor.name, entity.name),
       signature: `import entities ${entity.name} ${source.signature}`,
       phases: [
         {

@@ -139,7 +139,7 @@ export async function synthesize(
   return runJob(
     engine,
     {
-      name: options.name ?? toolJobName('synth', entity.name),
+      name: options.name ?? toolJobName('synth', entity.table.descriptor.name, entity.name),
       signature: `synth ${entity.name} ${rows} ${seed} ${JSON.stringify(properties)}`,
       phases: [
         {

@@ -1,8 +1,9 @@
 /** Indexes that come later, are left out for a while, and go wrong: states, build, verify, repair, drop. */
 
 import { describe, expect, test } from 'vitest';
-import { int32 } from '../../src/codec/index.js';
+import { int32, text } from '../../src/codec/index.js';
 import type { Database } from '../../src/database.js';
+import { defineEntity, defineTable, part } from '../../src/index.js';
 import type { JobRunOptions } from '../../src/job/index.js';
 import { Delete, Put, Scan } from '../../src/table/index.js';
 import { MemoryFileSystem as Disk } from '../../src/testing/fs/memory-fs.js';
@@ -21,12 +22,13 @@ const openPlain = (disk: MemoryFileSystem) => openMemory({ entities: [Plain], di
 const openThing = (disk: MemoryFileSystem) => openMemory({ entities: [Thing], disk });
 
 /** Begins to build byColor, or goes on, and stops when more entries stand there and a checkpoint says so. */
-async function cutOff(db: Database): Promise<void> {
+async function cutOff(db: Database, entity: typeof Thing = Thing): Promise<void> {
   const stop = new AbortController();
+  const table = db.repository(entity).schema.table.descriptor.name;
   const steps = { parallel: 1, batchRows: 10, checkpointRows: 10 };
-  const entries = async () => (await db.engine.table('things_idx').scan(new Scan()).nextBatch(1000)).length;
+  const entries = async () => (await db.engine.table(`${table}_idx`).scan(new Scan()).nextBatch(1000)).length;
   const before = await entries();
-  const build = db.index(Thing, 'byColor').build({ ...steps, signal: stop.signal });
+  const build = db.index(entity, 'byColor').build({ ...steps, signal: stop.signal });
   const ended = expect(build).rejects.toThrow();
   while ((await entries()) < before + 50) await new Promise((resolve) => setImmediate(resolve));
   stop.abort();
@@ -42,6 +44,33 @@ function signal(): [given: Promise<void>, give: () => void] {
 }
 
 describe('the life of an index', () => {
+  test('a build does not go on where one over another table, of an entity of the same name, was cut off', async () => {
+    const disk = new Disk();
+    const overTable = (table: string, indexes: Parameters<typeof defineEntity>[0]['indexes']) =>
+      defineEntity({
+        name: 'Thing',
+        table: defineTable({ name: table, families: { d: {} } }),
+        key: [part('id')],
+        columns: (c) => ({ color: c.column('d:c', text) }),
+        indexes: indexes ?? {},
+      }) as unknown as typeof Thing;
+    const tables = ['first', 'second'];
+    for (const table of tables) {
+      const plain = overTable(table, {});
+      await using db = await openMemory({ entities: [plain], disk });
+      const rows = Array.from({ length: 400 }, (_, i) => ({ id: `${i}`.padStart(3, '0'), color: 'red' }));
+      await db.repository(plain).putMany(rows as never);
+    }
+    const [first, second] = tables.map((table) => overTable(table, { byColor: { on: [part('color')] } }));
+    {
+      await using db = await openMemory({ entities: [first!], disk });
+      await cutOff(db, first);
+    }
+    await using db = await openMemory({ entities: [second!], disk });
+    await db.index(second!, 'byColor').build();
+    expect(await db.index(second!, 'byColor').verify()).toMatchObject({ rows: 400, valid: 400, missing: 0 });
+  });
+
   test('declared when there are rows it is kept, but not asked before it is built; rows may be written meanwhile', async () => {
     const disk = new Disk();
     {

@@ -374,3 +374,22 @@ test('files are lines of plain JSON', async () => {
     when: '1970-01-01T00:00:00.000Z',
   });
 });
+
+test('imports and synthetic rows of entities of one name over two tables are jobs of their own', async () => {
+  const file = join(folder, 'rows.ndjson');
+  await writeFile(file, '{"id":"a"}\n');
+  const jobs = new Set<string>();
+  for (const table of ['first_rows', 'second_rows']) {
+    const Row = defineEntity({
+      name: 'Row',
+      table: defineTable({ name: table, families: { d: {} } }),
+      key: [part('id')],
+      columns: (c) => ({ text: c.column('d:t', text).optional() }),
+    });
+    await using own = await openMemory({ entities: [Row] });
+    const rows = own.repository(Row);
+    jobs.add((await importEntities(own.engine, rows, rows.schema, [file])).job);
+    jobs.add((await synthesize(own.engine, rows, rows.schema, { rows: 1 })).job);
+  }
+  expect(jobs.size).toBe(4);
+});

@@ -33,6 +33,11 @@ function atomic(table: Table): StepTable | undefined {
   return 'atomic' in table ? (table as StepTable) : undefined;
 }
 
+/** Tables have indexes of one id where entities of one name are declared over each of them, as in copies with another prefix. */
+function jobName(work: string, entries: string, id: Uint8Array, ...about: readonly string[]): string {
+  return toolJobName(work, entries, toHex(id), ...about);
+}
+
 type Opening = (context: SplitContext) => SplitWork;
 
 /** The works on rows and entries for the target's engine. */
@@ -97,7 +102,12 @@ export async function buildIndex(
     const phases: JobPhase[] = [rowsPhase(target, works.build(touched))];
     if (over && !(local && !index.eventual && (await hasNoEntry(target))))
       phases.push(entriesPhase(target, works.entries));
-    const name = toolJobName('index-build', toHex(index.id), ...(build === 0 ? [] : [String(build)]));
+    const name = jobName(
+      'index-build',
+      target.indexes.tableName,
+      index.id,
+      ...(build === 0 ? [] : [String(build)]),
+    );
     const signature = `${index.signature} ${over ? 'over' : 'new'}`;
     const outcome = await runJob(
       target.engine,
@@ -135,7 +145,7 @@ export async function verifyIndex(
   const differing = repair ? undefined : await digestIndex(target, options);
   const works = worksOf({ ...target, shared }, tableOf(target), options, repair, differing);
   const phases = [rowsPhase(target, works.rows), entriesPhase(target, works.entries)];
-  const name = toolJobName(repair ? 'index-repair' : 'index-verify', toHex(index.id));
+  const name = jobName(repair ? 'index-repair' : 'index-verify', target.indexes.tableName, index.id);
   const signature = `${index.signature} ${sample}`;
   const { counters } = differing?.isEmpty
     ? { counters: {} as Counters }
@@ -176,7 +186,7 @@ async function digestIndex(
   await runJob(
     target.engine,
     {
-      name: toolJobName('index-digest', toHex(index.id)),
+      name: jobName('index-digest', target.indexes.tableName, index.id),
       signature: index.signature,
       readsOnly: true,
       phases: [
@@ -200,7 +210,7 @@ export function drainIndex(target: IndexTarget): Promise<JobOutcome> {
   const { index } = indexes.all[0]!;
   const entries = remoteEntries(target);
   const phases = [entriesPhase(target, (context) => new RemoteDrainWork(target, entries, context))];
-  const name = toolJobName('index-drain', toHex(index.id));
+  const name = jobName('index-drain', indexes.tableName, index.id);
   const job = { name, signature: index.signature, phases, isRepeatable: true };
   return runJob(engine, job, { restart: true });
 }
@@ -271,7 +281,7 @@ export async function dropEntries(
       },
     }),
   };
-  const name = toolJobName('index-drop', toHex(id));
+  const name = jobName('index-drop', tableName, id);
   // Entries may have been written in the range that an earlier run has finished.
   return runJob(engine, { name, signature: tableName, phases: [phase] }, { restart: true, ...run });
 }
