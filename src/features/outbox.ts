@@ -163,11 +163,15 @@ export class RemoteOutbox implements Outbox {
     return this.source.engine.table(OUTBOX_TABLE);
   }
 
+  /** Those of the entities of this program, over the tables that it has them in. */
   private async *intents(): AsyncGenerator<Intent, void, undefined> {
     const scanner = this.table.scan(new Scan().setCaching(PAGE));
     for await (const result of scanner) {
       const intent = readIntent(result);
-      if (intent !== undefined && this.source.followUpsOf(intent.entity) !== undefined) yield intent;
+      const followUps = intent && this.source.followUpsOf(intent.entity);
+      if (followUps === undefined) continue;
+      const marks = intent!.marks.filter(({ table }) => table === '' || table === followUps.tableName);
+      if (marks.length > 0) yield { ...intent!, marks };
     }
   }
 

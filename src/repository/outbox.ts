@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { concatBytes, copyBytes, EMPTY_BYTES, toBytes } from '../bytes/index.js';
+import { concatBytes, copyBytes, toBytes } from '../bytes/index.js';
 import type { EntitySchema } from '../schema/types.js';
 import {
   Delete,
@@ -72,7 +72,7 @@ export function deleteNote({ row }: OutboxNote): RowEffect {
 // docs/formats.md has the bytes.
 //
 //     row      entity 00 | 00 | row of the entity
-//     o:token  (empty)                              a cell for each change that is under way
+//     o:token  table of the entity                  a cell for each change that is under way. Earlier releases: (empty)
 
 const ENTITY_END = Uint8Array.of(0, 0);
 
@@ -81,6 +81,8 @@ export interface IntentMark {
   readonly token: Uint8Array;
   /** When it was noted last, by the engine's time. */
   readonly since: number;
+  /** The table of the row: programs may have entities of one name over different tables. Empty: unknown. */
+  readonly table: string;
 }
 
 /** A row whose effects are to be settled. */
@@ -95,14 +97,14 @@ export function intentRow({ name }: EntitySchema, target: Uint8Array): Uint8Arra
   return concatBytes(toBytes(name), ENTITY_END, target);
 }
 
-export function putIntent(row: Uint8Array, token: Uint8Array): RowMutation {
-  return new Put(row).addColumn(OUTBOX_FAMILY, token, EMPTY_BYTES);
+export function putIntent(row: Uint8Array, token: Uint8Array, table: string): RowMutation {
+  return new Put(row).addColumn(OUTBOX_FAMILY, token, toBytes(table));
 }
 
 /** Up to the position that was read, if given: a change that starts again adds itself once more. */
 export function removeIntents(
   row: Uint8Array,
-  marks: readonly (Pick<IntentMark, 'token'> & Partial<IntentMark>)[],
+  marks: readonly (Pick<IntentMark, 'token'> & Partial<Pick<IntentMark, 'since'>>)[],
 ): RowMutation {
   const del = new Delete(row);
   for (const { token, since } of marks) del.addColumns(OUTBOX_FAMILY, token, since);
@@ -118,7 +120,11 @@ export function readIntent({ row, cells }: Result): Intent | undefined {
     row,
     entity: Buffer.from(row.subarray(0, end)).toString('utf8'),
     target: copyBytes(row, end + ENTITY_END.length),
-    marks: own.map(({ qualifier, timestamp }) => ({ token: qualifier, since: timestamp })),
+    marks: own.map(({ qualifier, timestamp, value }) => ({
+      token: qualifier,
+      since: timestamp,
+      table: Buffer.from(value).toString('utf8'),
+    })),
   };
 }
 

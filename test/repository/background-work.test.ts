@@ -36,7 +36,7 @@ test('changes of a table that is disabled keep those of others from nothing, and
   const outboxTable = engine.table(OUTBOX_TABLE);
   for (const name of ['A', 'B']) {
     const row = intentRow({ name } as EntitySchema, Uint8Array.of(1));
-    await outboxTable.batch([putIntent(row, Uint8Array.of(7))]);
+    await outboxTable.batch([putIntent(row, Uint8Array.of(7), name)]);
   }
   const left = async (): Promise<string[]> => {
     const rows: string[] = [];
@@ -46,6 +46,7 @@ test('changes of a table that is disabled keep those of others from nothing, and
   let isEnabled = false;
   const failures: string[] = [];
   const followUpsOf = (entity: string) => ({
+    tableName: entity,
     takeOver: async () => {
       if (entity === 'A' && !isEnabled) throw disabled();
       return true;

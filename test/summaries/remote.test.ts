@@ -4,7 +4,7 @@
  */
 
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { Column, Entity, part, RowKey, Summary } from '../../decorators/index.js';
+import { Column, defineEntity, defineTable, Entity, part, RowKey, Summary } from '../../decorators/index.js';
 import { text } from '../../src/codec/index.js';
 import { FENCE_TTL } from '../../src/repository/index.js';
 import { Delete, Get, Scan } from '../../src/table/index.js';
@@ -84,6 +84,44 @@ test('what was written below the mapper is told, and put right by a new count', 
   await db.summary(Sale, 'large').repair();
   await sales.update({ no: 2 }, { shop: 'd' });
   expect(await byShop.get({ shop: 'd' })).toMatchObject({ sales: 1, total: '2.25' });
+});
+
+test('a change that a program left is finished by a program that has the entity over the same table, and by no other', async () => {
+  const over = (table: string) =>
+    defineEntity({
+      name: 'Visit',
+      table: defineTable({ name: table, families: { d: {} } }),
+      key: [part('id')],
+      columns: (c) => ({ shop: c.column('d:s', text) }),
+      summaries: { perShop: { by: ['shop'], figures: { visits: 'count' } } },
+    });
+  const [mine, other] = [over('visits'), over('copied_visits')];
+  const pending = async (): Promise<number> => {
+    let count = 0;
+    for await (const { cells } of second.db.engine.table('rowan_outbox').scan(new Scan()))
+      count += cells.length;
+    return count;
+  };
+  const second = await store.program(other);
+  const first = await store.program(mine);
+  await first.db.repository(mine).put({ id: '1', shop: 'a' });
+  expect(await first.db.summary(mine, 'perShop').get({ shop: 'a' })).toMatchObject({ visits: 1 });
+  // It reads the row, notes the change and writes the row.
+  first.mortal.dieAfter(3);
+  await first.db
+    .repository(mine)
+    .update({ id: '1' }, { shop: 'b' })
+    .catch(() => undefined);
+  await first.mortal.arrived();
+  ahead = 60_000;
+  expect(await pending()).toBe(1);
+  await second.db.summary(other, 'perShop').drain();
+  expect(await pending()).toBe(1);
+  const third = await store.program(mine);
+  const perShop = third.db.summary(mine, 'perShop');
+  await perShop.drain();
+  expect(await pending()).toBe(0);
+  expect(await perShop.find({})).toEqual([{ shop: 'b', visits: 1 }]);
 });
 
 test('a summary that comes to stored rows is built beside programs that write them', async () => {

@@ -7,7 +7,14 @@
 import { equalBytes, toLatin1 } from '../../bytes/index.js';
 import { isWriteRefused, RowanError } from '../../errors.js';
 import type { EntitySchema } from '../../schema/types.js';
-import { CellType, Delete, Put, type RowMutation, type Table } from '../../table/index.js';
+import {
+  CellType,
+  canonicalTableName,
+  Delete,
+  Put,
+  type RowMutation,
+  type Table,
+} from '../../table/index.js';
 import {
   type ChangeImage,
   columnMutations,
@@ -75,8 +82,12 @@ export class FollowUps implements RowIntent {
   private readonly later: readonly RowMaintainer[];
   private readonly ending: BackgroundBatches<NotedWork>;
 
+  /** The name of the entity's table, as intents have it. */
+  readonly tableName: string;
+
   constructor(private readonly source: FollowUpsSource) {
-    const { maintainers } = source;
+    const { maintainers, table } = source;
+    this.tableName = canonicalTableName(table.name);
     this.before = maintainers.filter(({ settleLater }) => settleLater === undefined);
     this.later = maintainers.filter(({ settleLater }) => settleLater !== undefined);
     const gathering = this.later.length === 0 ? { pause: 0 } : GATHERED;
@@ -124,7 +135,7 @@ export class FollowUps implements RowIntent {
     if (noted.length === 0) return;
     for (const { intent } of noted) intent.isNoted = true;
     const answers = await this.source.outbox.batch(
-      noted.map(({ work, intent }) => putIntent(this.rowOf(work.row), intent.token)),
+      noted.map(({ work, intent }) => putIntent(this.rowOf(work.row), intent.token, this.tableName)),
       call,
     );
     for (const [i, answer] of answers.entries()) {
