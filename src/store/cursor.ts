@@ -6,6 +6,7 @@
  */
 
 import { compareSlices, EMPTY_BYTES } from '../bytes/index.js';
+import type { EncodedRow } from './encoding/encoded-row.js';
 
 /** Sorts before every type at the same timestamp: seeks to the start of a row, column or timestamp. */
 export const TYPE_MAXIMUM = 255;
@@ -116,7 +117,14 @@ export abstract class CellCursor {
   visitRow(_visitor: PutVisitor): boolean {
     return false;
   }
-  /** Moves to the row after the one that `visitRow` has just passed to a visitor. */
+  /**
+   * Reads the row, at whose first cell the cursor stands, in encoded form. The cursor stays there, and what was read stays as it is until
+   * it moves. False: the row has other cells than {@link EncodedRow} may have, has a timestamp below `oldest`, or the cursor has no such path.
+   */
+  encodedRow(_row: EncodedRow, _oldest: number): boolean {
+    return false;
+  }
+  /** Moves to the row after the one that `visitRow` has just passed to a visitor, or `encodedRow` has just read. */
   leaveRow(): void {
     this.valid = false;
   }
@@ -125,6 +133,12 @@ export abstract class CellCursor {
   /** Releases what the cursor retains (blocks, files). */
   abstract close(): void;
 }
+
+/** By what a cell is ordered. */
+export type CellKey = Pick<
+  CellCursor,
+  'key' | 'rowOffset' | 'rowLength' | 'qualifierOffset' | 'qualifierLength' | 'timestamp' | 'type' | 'seq'
+>;
 
 /** Whether a cell is of this row. Compares from the end: adjacent rows mostly differ in their last bytes. */
 export function isInRow(cell: CellCursor, row: Uint8Array): boolean {

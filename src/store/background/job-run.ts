@@ -3,6 +3,7 @@ import { prepareCodecs } from '../../compression/index.js';
 import { CellType, type FamilyDescriptor } from '../../table/index.js';
 import { BlockCache, FileHandleCache } from '../cache.js';
 import { CellCursor, SeekKey } from '../cursor.js';
+import { EncodedRow } from '../encoding/index.js';
 import { SortedFileReader } from '../file/sorted-file-reader.js';
 import { SortedFileWriter } from '../file/sorted-file-writer.js';
 import type { FileSystem } from '../fs/file-system.js';
@@ -45,6 +46,15 @@ class RowRangeCursor extends CellCursor {
 
   override next(): boolean {
     return this.copyPosition(this.inner.next());
+  }
+
+  override encodedRow(row: EncodedRow, oldest: number): boolean {
+    return this.inner.encodedRow(row, oldest);
+  }
+
+  override leaveRow(): void {
+    this.inner.leaveRow();
+    this.copyPosition(this.inner.valid);
   }
 
   override seekToPreviousRow(): boolean {
@@ -199,6 +209,9 @@ function regionPart(reader: SortedFileReader, { startKey, endKey }: CompactionJo
 /** Receives the kept cells, in order. */
 interface CellSink {
   append(cell: CellCursor): void;
+  /** Whether it also receives encoded rows. */
+  readonly takesEncodedRows: boolean;
+  appendRow(row: EncodedRow): void;
 }
 
 export interface CompactionOptions {
@@ -215,6 +228,8 @@ export interface CompactionOptions {
 
 /**
  * Selects the cells that flushes and compactions keep of a family, and passes them to a sink (HBase `StoreScanner` as `Compactor` and `StoreFlusher` use it).
+ * A row that no other input has, and that can be read as an encoded row, is kept as it is, whatever the rules: it has no markers, and one
+ * version of each column, which has not expired.
  */
 export class CompactionScanner {
   private readonly merge: CellMerge;
@@ -224,6 +239,8 @@ export class CompactionScanner {
   /** The column of which no further cell is kept. */
   private readonly passed = new ColumnBytes();
   private readonly watch: DropWatch;
+  private readonly encodedRow = new EncodedRow();
+  private readonly oldestUnexpired: number;
 
   /** `cursors` are at the first cells to be merged; the caller closes them. */
   constructor(
@@ -248,6 +265,7 @@ export class CompactionScanner {
       : new ClassicCompactionMatcher(rules);
     const arePlainMarkers =
       family.keepDeletedCells === 'FALSE' && !family.newVersionBehavior && family.minVersions === 0;
+    this.oldestUnexpired = rules.oldestUnexpired;
     this.watch = new DropWatch({ ...rules, arePlainMarkers });
     this.merge = new CellMerge(cursors, Number.POSITIVE_INFINITY);
     this.merge.begin();
@@ -260,11 +278,20 @@ export class CompactionScanner {
 
   /** Examines up to `maxCells` cells; false when there are no more. */
   step(maxCells: number): boolean {
-    const { merge, matcher, sink, passed, watch } = this;
+    const { merge, matcher, sink, passed, watch, encodedRow, oldestUnexpired } = this;
+    const { takesEncodedRows } = sink;
     for (let i = 0; i < maxCells; i++) {
       const cell = merge.top;
       if (cell === null) return false;
-      if (!this.isInRow(cell)) this.startRow(cell);
+      if (!this.isInRow(cell)) {
+        if (takesEncodedRows && merge.isRowAlone && cell.encodedRow(encodedRow, oldestUnexpired)) {
+          sink.appendRow(encodedRow);
+          i += encodedRow.cells - 1;
+          merge.leaveRow();
+          continue;
+        }
+        this.startRow(cell);
+      }
       if (!passed.isSet || !passed.isOf(cell)) {
         const code = matcher.match(cell);
         if (code === INCLUDE) {

@@ -2,6 +2,7 @@ import { compareSlices } from '../../bytes/index.js';
 import { CorruptionError } from '../../errors.js';
 import { CacheEntry } from '../cache.js';
 import type { CellCursor, PutVisitor, SeekKey } from '../cursor.js';
+import type { EncodedRow } from './encoded-row.js';
 import { PrefixIndex, RowHashIndex } from './row-lookup.js';
 
 /** Results of a search for a cell of one row. The block has such a cell. */
@@ -50,7 +51,11 @@ export abstract class BlockDecoder {
   visitRow(_cursor: CellCursor, _visitor: PutVisitor, _seq: number): boolean {
     return false;
   }
-  /** Moves to the row after the one that was visited, which is in the block. */
+  /** Like `CellCursor.encodedRow`, for a row that ends in the block and is not the block's last. */
+  encodedRow(_row: EncodedRow, _oldest: number): boolean {
+    return false;
+  }
+  /** Moves to the row after the one that was visited or read, which is in the block. */
   leaveRow(_cursor: CellCursor): void {}
   /** Moves to the last cell whose row is less than `row`; false when the block has none. */
   abstract lastBefore(cursor: CellCursor, row: Uint8Array): boolean;
@@ -88,6 +93,14 @@ export abstract class BlockEncoder {
    * @param sharedQualifier the same for the qualifiers
    */
   abstract append(cursor: CellCursor, sharedRow: number, sameRow: boolean, sharedQualifier: number): void;
+
+  /** Whether it has `appendCells`. */
+  get takesEncodedRows(): boolean {
+    return false;
+  }
+
+  /** Adds the cells from `first` to `end`, exclusive, of a row, which comes after the last cell. */
+  appendCells(_row: EncodedRow, _first: number, _end: number): void {}
 
   /** Whether some of its cells can be read without the rest of the block, as a part. */
   get hasParts(): boolean {

@@ -1,6 +1,7 @@
 /** The data block encodings by name and code. */
 
 export * from './data-block.js';
+export { EncodedRow } from './encoded-row.js';
 export { PlainRowFinder } from './plain-decoder.js';
 export { plainCellBytes } from './plain-encoder.js';
 export { isRowAt } from './row-lookup.js';

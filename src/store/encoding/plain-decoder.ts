@@ -15,6 +15,7 @@ import {
   readU64,
   sharedPrefix,
 } from './data-block.js';
+import { type EncodedRow, isSameRow } from './encoded-row.js';
 import { CELL_HEADER_BYTES, FLAG_TTL, TTL_BYTES } from './plain-encoder.js';
 import { isRowAt, PrefixIndex, RowHashIndex } from './row-lookup.js';
 
@@ -180,7 +181,7 @@ export class PlainDecoder extends BlockDecoder {
   private at = 0;
   /** The offset of the next cell. */
   private after = 0;
-  /** The end of the row that was visited. */
+  /** The end of the row that was visited or read. */
   private rowEnd = 0;
 
   override open(cursor: CellCursor, block: DataBlock): void {
@@ -241,6 +242,12 @@ export class PlainDecoder extends BlockDecoder {
         return true;
       }
     }
+  }
+
+  override encodedRow(row: EncodedRow, oldest: number): boolean {
+    if (!row.read(this.bytes, this.view, this.at, this.cellsEnd, oldest)) return false;
+    this.rowEnd = row.end;
+    return true;
   }
 
   override leaveRow(cursor: CellCursor): void {
@@ -485,11 +492,4 @@ export class PlainDecoder extends BlockDecoder {
       this.after = end + TTL_BYTES;
     }
   }
-}
-
-/** Whether two rows of a block are equal. Compares from the end: adjacent rows mostly differ in their last bytes. */
-function isSameRow(bytes: Uint8Array, a: number, aLength: number, b: number, bLength: number): boolean {
-  if (aLength !== bLength) return false;
-  for (let i = aLength - 1; i >= 0; i--) if (bytes[a + i] !== bytes[b + i]) return false;
-  return true;
 }

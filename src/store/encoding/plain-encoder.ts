@@ -1,5 +1,7 @@
+import { copyWords } from '../../bytes/index.js';
 import type { CellCursor } from '../cursor.js';
 import { BlockEncoder } from './data-block.js';
+import type { EncodedRow } from './encoded-row.js';
 
 /**
  * A cell of the encodings NONE and ROW_INDEX_V1. FROZEN, see docs/formats-sorted-files.md:
@@ -44,6 +46,10 @@ export class PlainEncoder extends BlockEncoder {
     super();
   }
 
+  override get takesEncodedRows(): boolean {
+    return !this.rowIndex;
+  }
+
   override get hasParts(): boolean {
     return true;
   }
@@ -74,6 +80,20 @@ export class PlainEncoder extends BlockEncoder {
       end += TTL_BYTES;
     }
     this.length = end;
+  }
+
+  override appendCells(row: EncodedRow, first: number, end: number): void {
+    const { starts } = row;
+    const from = starts[first]!;
+    const bytes = (end < row.cells ? starts[end]! : row.end) - from;
+    this.reserve(bytes);
+    const { count, length } = this;
+    while (count + end - first > this.offsets.length) this.offsets = grown(this.offsets);
+    const { offsets } = this;
+    for (let i = first; i < end; i++) offsets[count + i - first] = length + starts[i]! - from;
+    copyWords(row.view, from, bytes, this.view, length);
+    this.count = count + end - first;
+    this.length = length + bytes;
   }
 
   /** Adds the cell that begins at `length` to the tables. */

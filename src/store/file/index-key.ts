@@ -1,5 +1,5 @@
-import { compareSlices } from '../../bytes/index.js';
-import type { CellCursor, SeekKey } from '../cursor.js';
+import { compareSlices, copySlice, EMPTY_BYTES } from '../../bytes/index.js';
+import type { CellKey, SeekKey } from '../cursor.js';
 import { readU64 } from '../encoding/data-block.js';
 import { KeyKind } from './block-frame.js';
 
@@ -73,14 +73,14 @@ const TWO_32 = 0x100000000;
 /** The key of a block in an index: the shortest that separates its first cell from the cell before. */
 export class IndexKey {
   kind: KeyKind = KeyKind.Row;
-  row: Uint8Array = new Uint8Array(0);
-  qualifier: Uint8Array = new Uint8Array(0);
+  row: Uint8Array = EMPTY_BYTES;
+  qualifier: Uint8Array = EMPTY_BYTES;
   timestamp = 0;
   type = 0;
 
   /** The parameters are those of `BlockEncoder.append`. */
   static between(
-    first: CellCursor,
+    first: CellKey,
     sharedRow: number,
     sameRow: boolean,
     sharedQualifier: number,
@@ -99,7 +99,7 @@ export class IndexKey {
   }
 
   /** The key of a file's first block: its whole row. */
-  static ofFirst(first: CellCursor): IndexKey {
+  static ofFirst(first: CellKey): IndexKey {
     const key = new IndexKey();
     key.row = first.key.slice(first.rowOffset, first.rowOffset + first.rowLength);
     return key;
@@ -108,18 +108,19 @@ export class IndexKey {
 
 /** Writes a key without the first `skip` bytes of its row; returns its end. */
 export function putKey(bytes: Uint8Array, view: DataView, at: number, key: IndexKey, skip = 0): number {
-  const row = key.row.subarray(skip);
+  const { row, qualifier } = key;
+  const rowLength = row.length - skip;
   view.setUint8(at, key.kind);
-  view.setUint16(at + 1, row.length, true);
-  if (key.kind !== KeyKind.Row) view.setUint32(at + 3, key.qualifier.length, true);
+  view.setUint16(at + 1, rowLength, true);
+  if (key.kind !== KeyKind.Row) view.setUint32(at + 3, qualifier.length, true);
   if (key.kind === KeyKind.Cell) {
     putU64(view, at + 7, key.timestamp);
     view.setUint8(at + 15, key.type);
   }
   const rowAt = at + keyHeaderBytes(key.kind);
-  bytes.set(row, rowAt);
-  bytes.set(key.qualifier, rowAt + row.length);
-  return rowAt + row.length + key.qualifier.length;
+  copySlice(row, skip, rowLength, bytes, rowAt);
+  copySlice(qualifier, 0, qualifier.length, bytes, rowAt + rowLength);
+  return rowAt + rowLength + qualifier.length;
 }
 
 /** Writes an integer of 0..2^53-1 in eight bytes. */
@@ -146,7 +147,7 @@ export class LastKey {
   sameColumn = false;
 
   /** Replaces the last cell by the one at `cursor`. False, and no change, when that sorts before it or has an empty row. */
-  advance(cursor: CellCursor): boolean {
+  advance(cursor: CellKey): boolean {
     const { rowLength, qualifierLength } = cursor;
     if (rowLength === 0 || !this.compare(cursor)) return false;
     if (rowLength + qualifierLength > this.bytes.length)
@@ -181,7 +182,7 @@ export class LastKey {
   }
 
   /** Sets the result of the comparison; false when the cell sorts before the last one. */
-  private compare(cursor: CellCursor): boolean {
+  private compare(cursor: CellKey): boolean {
     const { bytes, rowLength, qualifierLength } = this;
     const { key, rowOffset, qualifierOffset } = cursor;
     let length = rowLength < cursor.rowLength ? rowLength : cursor.rowLength;

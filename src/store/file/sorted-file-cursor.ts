@@ -5,6 +5,7 @@ import {
   type BlockDecoder,
   createDecoder,
   type DataBlock,
+  type EncodedRow,
   FOUND,
   isRowAt,
 } from '../encoding/index.js';
@@ -236,6 +237,11 @@ export class SortedFileCursor extends CellCursor {
 
   override visitRow(visitor: PutVisitor): boolean {
     return this.decoder.visitRow(this, visitor, this.seqOfAll);
+  }
+
+  override encodedRow(row: EncodedRow, oldest: number): boolean {
+    // Where all cells have the file's sequence number, those in its bytes are not theirs.
+    return this.seqOfAll < 0 && this.decoder.encodedRow(row, oldest);
   }
 
   override leaveRow(): void {

@@ -2,8 +2,14 @@ import { crc32 } from '../../bytes/index.js';
 import { type BlockCodec, CODEC_IDS, preparedCodec } from '../../compression/index.js';
 import { InvalidArgumentError } from '../../errors.js';
 import { type BloomFilter, CellType } from '../../table/index.js';
-import type { CellCursor } from '../cursor.js';
-import { type BlockEncoder, createEncoder, ENCODING_IDS, plainCellBytes } from '../encoding/index.js';
+import type { CellCursor, CellKey } from '../cursor.js';
+import {
+  type BlockEncoder,
+  createEncoder,
+  ENCODING_IDS,
+  type EncodedRow,
+  plainCellBytes,
+} from '../encoding/index.js';
 import type { FileHandle } from '../fs/file-system.js';
 import { BLOCK_HEADER_BYTES, BlockType, checksumSeed, LEAF_ENTRIES } from './block-frame.js';
 import { IndexBuilder } from './block-index.js';
@@ -38,7 +44,7 @@ class BloomWriter {
   ) {}
 
   /** Adds the keys of the cell at `cursor`. */
-  add(cursor: CellCursor, sameRow: boolean, sameColumn: boolean): void {
+  add(cursor: CellKey, sameRow: boolean, sameColumn: boolean): void {
     const { key } = this;
     if (!sameRow) {
       // A row is never in two chunks, so that its look-up reads one.
@@ -124,6 +130,21 @@ export class MetaCollector {
     if (type === CellType.DeleteFamily || type === CellType.DeleteFamilyVersion) this.deleteFamilyCount++;
     // Both hide everything below their timestamp (R56).
     if (type === CellType.DeleteColumn || type === CellType.DeleteFamily) this.minTimestamp = 0;
+  }
+
+  /** Adds the cells of a row of which there are no others. */
+  addRow(row: EncodedRow): void {
+    if (this.cells === 0) this.firstRow = row.key.slice(row.rowOffset, row.rowOffset + row.rowLength);
+    this.cells += row.cells;
+    this.rows++;
+    this.versions = 1;
+    if (this.maxVersions === 0) this.maxVersions = 1;
+    if (row.minTimestamp < this.minTimestamp) this.minTimestamp = row.minTimestamp;
+    if (row.minTimestamp < this.earliestPut) this.earliestPut = row.minTimestamp;
+    if (row.maxTimestamp > this.maxTimestamp) this.maxTimestamp = row.maxTimestamp;
+    if (row.minSeq < this.minSeq) this.minSeq = row.minSeq;
+    if (row.maxSeq > this.maxSeq) this.maxSeq = row.maxSeq;
+    this.rawBytes += row.end - row.start;
   }
 
   finish(lastRow: Uint8Array, dataBlocks: number, bloomKeys: number): FileMeta {
@@ -254,6 +275,42 @@ export class SortedFileWriter {
     this.bloom?.add(cursor, last.sameRow, last.sameColumn);
   }
 
+  /** Whether it has `appendRow`. */
+  get takesEncodedRows(): boolean {
+    return this.encoder.takesEncodedRows && this.options.bloomFilter !== 'ROWCOL';
+  }
+
+  /**
+   * Appends a copy of all cells of a row: the file is as if they were appended one by one.
+   * @throws InvalidArgumentError when it sorts before the cell appended last.
+   */
+  appendRow(row: EncodedRow): void {
+    const { encoder, parts } = this;
+    const { blockSize } = this.options;
+    const { starts, cells } = row;
+    if (!this.last.advance(row)) this.refuse(row);
+    this.collector.addRow(row);
+    this.bloom?.add(row, false, false);
+    // Cells that the encoder has, and where those that it lacks come from.
+    let appended = 0;
+    let from = row.start;
+    for (let i = 0; i < cells; i++) {
+      const length = encoder.length + starts[i]! - from;
+      if (length === 0 || length >= blockSize) {
+        if (i > appended) encoder.appendCells(row, appended, i);
+        appended = i;
+        from = starts[i]!;
+        if (encoder.count > 0) this.closeBlock();
+        this.blockKey = this.blocks === 0 ? IndexKey.ofFirst(row) : this.keyInRow(row, i);
+        parts?.begin(this.blockKey, 0, 0);
+      } else if (parts?.isFull(length)) {
+        parts.begin(this.keyInRow(row, i), length, encoder.count + i - appended);
+      }
+    }
+    encoder.appendCells(row, appended, cells);
+    this.blockBytes = encoder.length;
+  }
+
   /**
    * Writes the rest, syncs and closes the file. The caller syncs the folder. Without any cell the file must be abandoned instead:
    * see `cells` and `abandon`.
@@ -330,9 +387,16 @@ export class SortedFileWriter {
   }
 
   /** The shortest key that separates the cell at `cursor` from the one before. */
-  private keyOf(cursor: CellCursor): IndexKey {
+  private keyOf(cursor: CellKey): IndexKey {
     const { sharedRow, sameRow, sharedQualifier, sameColumn } = this.last;
     return IndexKey.between(cursor, sharedRow, sameRow, sharedQualifier, sameColumn);
+  }
+
+  /** The same for a cell of a row whose first cell was passed to `last`. */
+  private keyInRow(row: EncodedRow, index: number): IndexKey {
+    if (index === 0) return this.keyOf(row);
+    const sharedQualifier = row.moveTo(index);
+    return IndexKey.between(row, row.rowLength, true, sharedQualifier, false);
   }
 
   private closeLeaf(): void {
@@ -342,7 +406,7 @@ export class SortedFileWriter {
     this.root.add(firstKey, place.offset, place.length, firstBlock);
   }
 
-  private refuse(cursor: CellCursor): never {
+  private refuse(cursor: CellKey): never {
     const row = Buffer.from(cursor.key.subarray(cursor.rowOffset, cursor.rowOffset + cursor.rowLength));
     throw new InvalidArgumentError(
       `A cell of row ${row.toString('hex')} was appended to "${this.handle.path}" out of order, or its row is empty. Append cells ordered by row, column, timestamp, type and seq.`,

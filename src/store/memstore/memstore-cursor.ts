@@ -1,4 +1,5 @@
 import { CellCursor, compareToSeekKey, type PutVisitor, SeekKey } from '../cursor.js';
+import type { EncodedRow } from '../encoding/encoded-row.js';
 import { isRowAt } from '../encoding/row-lookup.js';
 import {
   CELL_HEADER_BYTES,
@@ -402,6 +403,8 @@ export class SharedMemstoreCursor extends CellCursor {
   private readonly arena: CellArena;
   private readonly refs: Uint32Array;
   private index = 0;
+  /** The index after the row that was read. */
+  private rowEnd = 0;
 
   constructor(shared: SharedMemstore) {
     super();
@@ -422,6 +425,45 @@ export class SharedMemstoreCursor extends CellCursor {
       loadCell(this, this.arena.chunks[chunkOf(ref)]!, offsetOf(ref));
     }
     return this.valid;
+  }
+
+  override encodedRow(row: EncodedRow, oldest: number): boolean {
+    const { refs } = this;
+    const { chunks } = this.arena;
+    let index = this.index;
+    let ref = refs[index]!;
+    let chunk = chunks[chunkOf(ref)]!;
+    const first = chunk;
+    const { rowOffset, rowLength } = this;
+    row.beginCopy(rowLength);
+    for (;;) {
+      const offset = offsetOf(ref);
+      const { ints, doubles } = chunk;
+      const cell = offset >>> 2;
+      if (!isPut(ints[cell + 6]!)) return false;
+      const qualifierLength = ints[cell + 4]!;
+      const valueLength = ints[cell + 5]!;
+      const timestamp = doubles[offset >>> 3]!;
+      const seq = doubles[(offset >>> 3) + 1]!;
+      const from = offset + CELL_HEADER_BYTES;
+      if (!row.copy(chunk.view, from, qualifierLength, valueLength, timestamp, seq, oldest)) return false;
+      if (++index === refs.length) break;
+      ref = refs[index]!;
+      chunk = chunks[chunkOf(ref)]!;
+      const at = offsetOf(ref);
+      if (
+        (chunk.ints[(at >>> 2) + 6]! & 0xffff) !== rowLength ||
+        !isSameRow(first, rowOffset, chunk, at + CELL_HEADER_BYTES, rowLength)
+      )
+        break;
+    }
+    this.rowEnd = index;
+    return true;
+  }
+
+  override leaveRow(): void {
+    this.index = this.rowEnd - 1;
+    this.next();
   }
 
   override seek(target: SeekKey): boolean {

@@ -65,6 +65,20 @@ export class CellMerge {
     }
   }
 
+  /** Whether no other cursor has cells of the row of the current cell, which is its row's first. */
+  get isRowAlone(): boolean {
+    const { rest } = this;
+    return rest.length === 0 || compareRows(this.top!, rest[0]!) < 0;
+  }
+
+  /** Moves to the row after the current one, which `encodedRow` of the current cursor has just read. All its cells must be visible. */
+  leaveRow(): void {
+    const top = this.top!;
+    top.leaveRow();
+    if (!top.valid) this.advanceTop();
+    else if (this.rest.length > 0 && compareCursors(top, this.rest[0]!) > 0) this.swap(top);
+  }
+
   /** Moves to the first cell at or after `key`, which is not before the present cell. */
   reseek(key: SeekKey): void {
     for (;;) {
