@@ -281,7 +281,17 @@ function check(prefix: string, given: object, checks: Readonly<Record<string, Ch
     if (value === undefined) continue;
     const expected = checks[name]!(value);
     if (expected === undefined) continue;
-    const shown = typeof value === 'number' ? String(value) : (JSON.stringify(value) ?? typeof value);
-    throw new InvalidArgumentError(`Option "${prefix}${name}" is ${shown}; it takes ${expected}.`);
+    throw new InvalidArgumentError(
+      `Option "${prefix}${name}" is ${shown(prefix + name, value)}; it takes ${expected}.`,
+    );
   }
+}
+
+/** A refused value in an error. Of options of the encryption only the type, as it may be a key in the wrong place. */
+function shown(option: string, value: unknown): string {
+  if (option.startsWith('encryption')) {
+    if (typeof value === 'string') return `a string of ${value.length} characters`;
+    return value instanceof Uint8Array ? `${value.length} bytes` : `a ${typeof value}`;
+  }
+  return typeof value === 'number' ? String(value) : (JSON.stringify(value) ?? typeof value);
 }

@@ -202,7 +202,17 @@ describe('a store that cannot be opened is left as it is', () => {
   test.each([
     [{ keyId: 'k1' }, /"encryption" needs "key"/],
     [{ key: keyOf }, /"encryption" needs "keyId"/],
-    [{ keyId: 'k 1', key: keyOf }, /"encryption.keyId" is "k 1"; it takes null, or the id of a key/],
+    [
+      { keyId: 'k 1', key: keyOf },
+      /"encryption.keyId" is a string of 3 characters; it takes null, or the id of a key/,
+    ],
+    // The errors have nothing of a key that stands in the wrong place.
+    [
+      { keyId: 'k1', key: new Uint8Array(32).fill(77) },
+      /"encryption.key" is 32 bytes; it takes a function\.$/,
+    ],
+    [{ keyId: 'k1', key: Buffer.alloc(32, 77) }, /"encryption.key" is 32 bytes; it takes a function\.$/],
+    ['7777'.repeat(8), /"encryption" is a string of 32 characters; it takes an object\.$/],
     [{ keyId: 'k1', key: () => new Uint8Array(16) }, /encryption.key gives 16 bytes for the key "k1"/],
     [{ keyId: 'k1', keys: {} }, /There is no option "encryption.keys"|"encryption" needs "key"/],
   ])('wrong options %#', async (encryption, message) => {
