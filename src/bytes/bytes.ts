@@ -107,6 +107,38 @@ export function copyWords(
   for (; i < length; i++) target.setUint8(at + i, source.getUint8(from + i));
 }
 
+/** A view of no bytes. */
+export const EMPTY_VIEW: DataView = new DataView(new ArrayBuffer(0));
+
+const TWO_32 = 0x100000000;
+
+/** Reads a little-endian integer of eight bytes; exact up to 2^53-1. */
+export function readU64(view: DataView, at: number): number {
+  return view.getUint32(at, true) + view.getUint32(at + 4, true) * TWO_32;
+}
+
+/** Writes an integer of 0..2^53-1 in eight bytes, little-endian. */
+export function putU64(view: DataView, at: number, value: number): void {
+  const high = Math.floor(value / TWO_32);
+  view.setUint32(at, value - high * TWO_32, true);
+  view.setUint32(at + 4, high, true);
+}
+
+/** The length of the common prefix of two slices. */
+export function sharedPrefix(
+  a: Uint8Array,
+  aOffset: number,
+  aLength: number,
+  b: Uint8Array,
+  bOffset: number,
+  bLength: number,
+): number {
+  const length = aLength < bLength ? aLength : bLength;
+  let i = 0;
+  while (i < length && a[aOffset + i] === b[bOffset + i]) i++;
+  return i;
+}
+
 /** The smallest byte string greater than `key`: `key` followed by 00. */
 export function keyAfter(key: Uint8Array): Uint8Array {
   const out = new Uint8Array(key.length + 1);

@@ -65,16 +65,6 @@ export abstract class BlockDecoder {
   abstract close(): void;
 }
 
-/** The view of a decoder without a block. */
-export const EMPTY_VIEW: DataView = new DataView(new ArrayBuffer(0));
-
-const TWO_32 = 0x100000000;
-
-/** Reads an integer of eight bytes; exact up to 2^53-1, the largest that is ever written. */
-export function readU64(view: DataView, at: number): number {
-  return view.getUint32(at, true) + view.getUint32(at + 4, true) * TWO_32;
-}
-
 const FIRST_CAPACITY = 1 << 12;
 
 /** Builds the payload of one data block after another. */
@@ -129,12 +119,6 @@ export abstract class BlockEncoder {
     larger.set(this.bytes.subarray(0, this.length));
     this.bytes = larger;
     this.view = new DataView(larger.buffer);
-  }
-
-  /** Writes an integer of 0..2^53-1 in eight bytes, which are reserved. */
-  protected putU64(at: number, value: number): void {
-    this.view.setUint32(at, value % TWO_32, true);
-    this.view.setUint32(at + 4, value / TWO_32, true);
   }
 
   /** Writes bytes at `at`, which are reserved; returns their end. */
@@ -273,19 +257,4 @@ export function badBlockOf(path: string, offset: number, why: CorruptionError): 
     `"${path}" is damaged in the block at byte ${offset}: ${why.message}.${ON_DAMAGE}`,
     { cause: why, details: { file: path, offset } },
   );
-}
-
-/** The length of the common prefix of two slices. */
-export function sharedPrefix(
-  a: Uint8Array,
-  aOffset: number,
-  aLength: number,
-  b: Uint8Array,
-  bOffset: number,
-  bLength: number,
-): number {
-  const length = aLength < bLength ? aLength : bLength;
-  let i = 0;
-  while (i < length && a[aOffset + i] === b[bOffset + i]) i++;
-  return i;
 }

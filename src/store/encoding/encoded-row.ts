@@ -1,12 +1,37 @@
-import { compareSlices, copyWords } from '../../bytes/index.js';
+import { compareSlices, copyWords, EMPTY_VIEW, putU64, readU64, sharedPrefix } from '../../bytes/index.js';
 import { CellType } from '../../table/index.js';
-import { EMPTY_VIEW, readU64, sharedPrefix } from './data-block.js';
-import { CELL_HEADER_BYTES } from './plain-encoder.js';
+
+/**
+ * A cell of the encodings NONE and ROW_INDEX_V1. FROZEN, see docs/formats-sorted-files.md:
+ *
+ *     0   timestamp         u64
+ *     8   seq               u64
+ *     16  value length      u32
+ *     20  qualifier length  u32
+ *     24  row length        u16
+ *     26  type              u8
+ *     27  flags             u8   1: a time to live follows the value   2: the row is that of the previous cell
+ *     28  row (unless flag 2), qualifier, value, time to live u64 (with flag 1)
+ */
+
+export const CELL_HEADER_BYTES = 28;
+export const FLAG_TTL = 1;
+export const FLAG_SAME_ROW = 2;
+export const TTL_BYTES = 8;
+
+/** Bytes of a cell in the encoding NONE, by which the size of blocks is measured. */
+export function plainCellBytes(
+  rowLength: number,
+  qualifierLength: number,
+  valueLength: number,
+  ttl: number,
+): number {
+  return CELL_HEADER_BYTES + rowLength + qualifierLength + valueLength + (ttl === 0 ? 0 : TTL_BYTES);
+}
 
 /** The cells of most rows fit. */
 const INITIAL_CELLS = 64;
 const INITIAL_BYTES = 1024;
-const TWO_32 = 0x100000000;
 /** The type and the flags of a put without a time to live, as in the header of a cell. */
 const PLAIN_PUT: number = CellType.Put;
 
@@ -189,12 +214,6 @@ export function isSameRow(
   if (aLength !== bLength) return false;
   for (let i = aLength - 1; i >= 0; i--) if (bytes[a + i] !== bytes[b + i]) return false;
   return true;
-}
-
-function putU64(view: DataView, at: number, value: number): void {
-  const high = Math.floor(value / TWO_32);
-  view.setUint32(at, value - high * TWO_32, true);
-  view.setUint32(at + 4, high, true);
 }
 
 function grown(array: Uint32Array): Uint32Array<ArrayBuffer> {

@@ -1,9 +1,8 @@
 /** The data block encodings by name and code. */
 
 export * from './data-block.js';
-export { EncodedRow } from './encoded-row.js';
+export { EncodedRow, plainCellBytes } from './encoded-row.js';
 export { PlainRowFinder } from './plain-decoder.js';
-export { plainCellBytes } from './plain-encoder.js';
 export { isRowAt } from './row-lookup.js';
 
 import { DATA_BLOCK_ENCODINGS, type DataBlockEncoding } from '../../table/index.js';

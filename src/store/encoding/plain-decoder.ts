@@ -1,22 +1,10 @@
 /** Blocks of the encoding NONE: each cell has its row, and one table leads to the cells. */
 
-import { compareSlices, EMPTY_BYTES } from '../../bytes/index.js';
+import { compareSlices, EMPTY_BYTES, EMPTY_VIEW, readU64, sharedPrefix } from '../../bytes/index.js';
 import { CellType } from '../../table/index.js';
 import type { CellCursor, PutVisitor, SeekKey } from '../cursor.js';
-import {
-  ABSENT,
-  BEHIND,
-  BlockDecoder,
-  badPayload,
-  DataBlock,
-  EMPTY_VIEW,
-  FOUND,
-  type InRow,
-  readU64,
-  sharedPrefix,
-} from './data-block.js';
-import { type EncodedRow, isSameRow } from './encoded-row.js';
-import { CELL_HEADER_BYTES, FLAG_TTL, TTL_BYTES } from './plain-encoder.js';
+import { ABSENT, BEHIND, BlockDecoder, badPayload, DataBlock, FOUND, type InRow } from './data-block.js';
+import { CELL_HEADER_BYTES, type EncodedRow, FLAG_TTL, isSameRow, TTL_BYTES } from './encoded-row.js';
 import { isRowAt, PrefixIndex, RowHashIndex } from './row-lookup.js';
 
 /** Parses and verifies a payload of the encoding NONE; cursors need no further checks. */

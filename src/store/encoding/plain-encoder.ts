@@ -1,35 +1,7 @@
-import { copyWords } from '../../bytes/index.js';
+import { copyWords, putU64 } from '../../bytes/index.js';
 import type { CellCursor } from '../cursor.js';
 import { BlockEncoder } from './data-block.js';
-import type { EncodedRow } from './encoded-row.js';
-
-/**
- * A cell of the encodings NONE and ROW_INDEX_V1. FROZEN, see docs/formats-sorted-files.md:
- *
- *     0   timestamp         u64
- *     8   seq               u64
- *     16  value length      u32
- *     20  qualifier length  u32
- *     24  row length        u16
- *     26  type              u8
- *     27  flags             u8   1: a time to live follows the value   2: the row is that of the previous cell
- *     28  row (unless flag 2), qualifier, value, time to live u64 (with flag 1)
- */
-
-export const CELL_HEADER_BYTES = 28;
-export const FLAG_TTL = 1;
-export const FLAG_SAME_ROW = 2;
-export const TTL_BYTES = 8;
-
-/** Bytes of a cell in the encoding NONE, by which the size of blocks is measured. */
-export function plainCellBytes(
-  rowLength: number,
-  qualifierLength: number,
-  valueLength: number,
-  ttl: number,
-): number {
-  return CELL_HEADER_BYTES + rowLength + qualifierLength + valueLength + (ttl === 0 ? 0 : TTL_BYTES);
-}
+import { CELL_HEADER_BYTES, type EncodedRow, FLAG_SAME_ROW, FLAG_TTL, TTL_BYTES } from './encoded-row.js';
 
 /**
  * NONE: the cells, then the table of their offsets, u32 each, and the number of cells, u32.
@@ -65,8 +37,8 @@ export class PlainEncoder extends BlockEncoder {
     this.note(omitRow);
     const at = this.length;
     const view = this.view;
-    this.putU64(at, cursor.timestamp);
-    this.putU64(at + 8, cursor.seq);
+    putU64(view, at, cursor.timestamp);
+    putU64(view, at + 8, cursor.seq);
     view.setUint32(at + 16, valueLength, true);
     view.setUint32(at + 20, qualifierLength, true);
     const flags = (ttl === 0 ? 0 : FLAG_TTL) | (omitRow ? FLAG_SAME_ROW : 0);
@@ -76,7 +48,7 @@ export class PlainEncoder extends BlockEncoder {
     end = this.putBytes(end, cursor.key, cursor.qualifierOffset, qualifierLength);
     end = this.putBytes(end, cursor.value, cursor.valueOffset, valueLength);
     if (ttl !== 0) {
-      this.putU64(end, ttl);
+      putU64(view, end, ttl);
       end += TTL_BYTES;
     }
     this.length = end;

@@ -3,22 +3,11 @@
  * to the rows, so a search finds the row, then the cell in it.
  */
 
-import { compareSlices, EMPTY_BYTES } from '../../bytes/index.js';
+import { compareSlices, EMPTY_BYTES, EMPTY_VIEW, readU64, sharedPrefix } from '../../bytes/index.js';
 import { CellType } from '../../table/index.js';
 import type { CellCursor, PutVisitor, SeekKey } from '../cursor.js';
-import {
-  ABSENT,
-  BEHIND,
-  BlockDecoder,
-  badPayload,
-  DataBlock,
-  EMPTY_VIEW,
-  FOUND,
-  type InRow,
-  readU64,
-  sharedPrefix,
-} from './data-block.js';
-import { CELL_HEADER_BYTES, FLAG_SAME_ROW, FLAG_TTL, TTL_BYTES } from './plain-encoder.js';
+import { ABSENT, BEHIND, BlockDecoder, badPayload, DataBlock, FOUND, type InRow } from './data-block.js';
+import { CELL_HEADER_BYTES, FLAG_SAME_ROW, FLAG_TTL, TTL_BYTES } from './encoded-row.js';
 import { isRowAt, PrefixIndex, RowHashIndex } from './row-lookup.js';
 
 const TAIL_BYTES = 8;

@@ -1,6 +1,6 @@
+import { putU64, readU64, sharedPrefix } from '../../bytes/index.js';
 import { CacheEntry } from '../cache.js';
 import type { SeekKey } from '../cursor.js';
-import { readU64, sharedPrefix } from '../encoding/data-block.js';
 import {
   ABSENT,
   LIMIT,
@@ -10,15 +10,7 @@ import {
   type RowNumbersMaker,
   type RowPlace,
 } from '../encoding/row-lookup.js';
-import {
-  type IndexKey,
-  isKeyAtOrBefore,
-  keyBytes,
-  keyEnd,
-  keyHeaderBytes,
-  putKey,
-  putU64,
-} from './index-key.js';
+import { type IndexKey, isKeyAtOrBefore, keyBytes, keyEnd, keyHeaderBytes, putKey } from './index-key.js';
 
 /** Values of a position: no byte, and every byte. */
 const VALUES = 257;

@@ -1,4 +1,4 @@
-import { crc32, equalBytes, fromHex, toHex } from '../../bytes/index.js';
+import { crc32, equalBytes, fromHex, putU64, readU64, toHex } from '../../bytes/index.js';
 import { CorruptionError, RowanError } from '../../errors.js';
 import {
   BLOOM_FILTERS,
@@ -9,7 +9,6 @@ import {
   type DataBlockEncoding,
 } from '../../table/index.js';
 import type { CachedFile } from '../cache.js';
-import { readU64 } from '../encoding/data-block.js';
 import type { FileHandle } from '../fs/file-system.js';
 import {
   BLOCK_HEADER_BYTES,
@@ -22,7 +21,6 @@ import {
   OLDEST_FORMAT_VERSION,
   writeHeader,
 } from './block-frame.js';
-import { putU64 } from './index-key.js';
 
 /** The metadata of a sorted file. It is stored in the file's meta block and in part in the MANIFEST. */
 export interface FileMeta {

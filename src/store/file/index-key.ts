@@ -1,6 +1,5 @@
-import { compareSlices, copySlice, EMPTY_BYTES } from '../../bytes/index.js';
+import { compareSlices, copySlice, EMPTY_BYTES, putU64, readU64 } from '../../bytes/index.js';
 import type { CellKey, SeekKey } from '../cursor.js';
-import { readU64 } from '../encoding/data-block.js';
 import { KeyKind } from './block-frame.js';
 
 /** The keys by which blocks and parts of blocks are found. FROZEN: see docs/formats-sorted-files.md. */
@@ -68,8 +67,6 @@ export function isKeyAtOrBefore(
   return view.getUint8(key + 15) > target.type;
 }
 
-const TWO_32 = 0x100000000;
-
 /** The key of a block in an index: the shortest that separates its first cell from the cell before. */
 export class IndexKey {
   kind: KeyKind = KeyKind.Row;
@@ -121,12 +118,6 @@ export function putKey(bytes: Uint8Array, view: DataView, at: number, key: Index
   copySlice(row, skip, rowLength, bytes, rowAt);
   copySlice(qualifier, 0, qualifier.length, bytes, rowAt + rowLength);
   return rowAt + rowLength + qualifier.length;
-}
-
-/** Writes an integer of 0..2^53-1 in eight bytes. */
-export function putU64(view: DataView, at: number, value: number): void {
-  view.setUint32(at, value % TWO_32, true);
-  view.setUint32(at + 4, value / TWO_32, true);
 }
 
 /** The key of the cell written last. The next cell is compared with it once, for all uses of the result. */

@@ -4,21 +4,12 @@
  * block after them, which is cached.
  */
 
-import { compareSlices, copySlice } from '../../bytes/index.js';
+import { compareSlices, copySlice, putU64, readU64, sharedPrefix } from '../../bytes/index.js';
 import { CacheEntry } from '../cache.js';
 import type { SeekKey } from '../cursor.js';
-import { readU64, sharedPrefix } from '../encoding/data-block.js';
 import { ByteRanges, PrefixIndex, type RowPlace } from '../encoding/row-lookup.js';
 import { KeyKind } from './block-frame.js';
-import {
-  type IndexKey,
-  isKeyAtOrBefore,
-  keyBytes,
-  keyEnd,
-  keyHeaderBytes,
-  putKey,
-  putU64,
-} from './index-key.js';
+import { type IndexKey, isKeyAtOrBefore, keyBytes, keyEnd, keyHeaderBytes, putKey } from './index-key.js';
 
 /** Bytes of cells at which a part ends. */
 export const PART_BYTES = 2048;

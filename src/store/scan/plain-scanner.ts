@@ -1,4 +1,4 @@
-import { compareSlices, keyAfter } from '../../bytes/index.js';
+import { compareSlices, keyAfter, sharedPrefix } from '../../bytes/index.js';
 import {
   ALL_VERSIONS,
   type FamilyDescriptor,
@@ -8,7 +8,6 @@ import {
   type Scan,
 } from '../../table/index.js';
 import { type CellCursor, compareRows, isInRow, SeekKey } from '../cursor.js';
-import { sharedPrefix } from '../encoding/data-block.js';
 import { isPlainFamily, isPlainQuery, PlainRow } from './newest-put.js';
 import { filterFamily, RegionScanner } from './region-scanner.js';
 import { CellMaker, copyRowAhead, dropRow, StoredRowBuilder } from './row-builder.js';
