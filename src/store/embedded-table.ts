@@ -1,4 +1,5 @@
-import { asRowanError, throwIfAborted, UnsupportedError } from '../errors.js';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { asRowanError, type RowanError, throwIfAborted, UnsupportedError } from '../errors.js';
 import { isGet } from '../table/get-and-scan.js';
 import {
   type Append,
@@ -36,6 +37,10 @@ import type { TableState } from './table-state.js';
 
 const NO_ERRORS: PutErrors = [];
 
+/** Puts and cells of one call that are written in a turn of the event loop, and as one record of the log. */
+const PUTS_IN_TURN = 2048;
+const CELLS_IN_TURN = 4 * PUTS_IN_TURN;
+
 /** One table of an embedded store. */
 export class EmbeddedTable extends ReadTable<StoreCore> implements SyncTable, PackedPutsTable {
   scanInThreads(
@@ -63,24 +68,67 @@ export class EmbeddedTable extends ReadTable<StoreCore> implements SyncTable, Pa
 
   async putAll(puts: readonly Put[], options?: OperationOptions): Promise<void> {
     checkEach('putAll', puts, checkChange);
-    let waits = this.admission(options);
-    const own = waits ? puts.map(ownCopy) : puts;
-    for (; waits; waits = this.admission(options)) await waits;
-    const errors = await this.core.writer.putEach(this.core.catalog.writableTable(this.name), own);
+    const waits = this.admission(options);
+    // Puts that are not written in the turn of this call are copied: the caller may reuse its buffers after it.
+    const own = waits || puts.length > PUTS_IN_TURN ? puts.map(ownCopy) : puts;
+    const errors = await this.inTurns(own.length, PUTS_IN_TURN, options, waits, (from, to) =>
+      this.putTurn(this.core.catalog.writableTable(this.name), own.slice(from, to)),
+    );
     for (let i = 0; i < errors.length; i++) if (errors[i] !== undefined) throw errors[i];
   }
 
   /** The puts have bytes of their own, so none are copied when they wait. */
   async putPacked(puts: PackedPuts, options?: OperationOptions): Promise<PutErrors> {
-    for (let waits = this.admission(options); waits; waits = this.admission(options)) await waits;
-    const { writer, catalog } = this.core;
-    const state = catalog.writableTable(this.name);
-    if (!writer.takesPacked(state, puts)) {
-      const errors = await writer.putEach(state, puts.toPuts());
-      return errors.map((error) => (error === undefined ? undefined : asRowanError(error)));
+    const { length } = puts.rows;
+    const turn = Math.max(1, Math.floor((length * CELLS_IN_TURN) / Math.max(1, puts.cellCount)));
+    return this.inTurns(length, turn, options, this.admission(options), async (from, to) => {
+      const { writer, catalog } = this.core;
+      const state = catalog.writableTable(this.name);
+      const packed = puts.slice(from, to);
+      if (!writer.takesPacked(state, packed)) return this.putTurn(state, packed.toPuts());
+      await writer.putPacked(state, packed);
+      return NO_ERRORS;
+    });
+  }
+
+  private async putTurn(state: TableState, puts: readonly Put[]): Promise<PutErrors> {
+    const errors = await this.core.writer.putEach(state, puts);
+    return errors.map((error) => (error === undefined ? undefined : asRowanError(error)));
+  }
+
+  /**
+   * Writes up to `turn` puts in each turn of the event loop, in their order, and waits where memory is full.
+   * @param waits of the first turn.
+   * @returns the errors of puts, by their positions. @throws the first error of a turn: other turns may be written.
+   */
+  private async inTurns(
+    count: number,
+    turn: number,
+    options: OperationOptions | undefined,
+    waits: Promise<void> | undefined,
+    write: (from: number, to: number) => Promise<PutErrors>,
+  ): Promise<PutErrors> {
+    for (let wait = waits; wait; wait = this.admission(options)) await wait;
+    if (count <= turn) return write(0, count);
+    const turns: Promise<PutErrors>[] = [];
+    try {
+      for (let from = 0; from < count; from += turn) {
+        if (from > 0) await nextTurn();
+        for (let wait = this.admission(options); wait; wait = this.admission(options)) await wait;
+        const written = write(from, from + turn);
+        // The next turn begins before this one is on the disk. Its error is passed on at the end.
+        written.catch(noResult);
+        turns.push(written);
+      }
+    } finally {
+      await Promise.allSettled(turns);
     }
-    await writer.putPacked(state, puts);
-    return NO_ERRORS;
+    const errors: (RowanError | undefined)[] = [];
+    for (const [i, written] of turns.entries()) {
+      const found = await written;
+      for (const [at, error] of found.entries()) if (error !== undefined) errors[i * turn + at] = error;
+    }
+    return errors;
   }
 
   async delete(del: Delete, options?: OperationOptions): Promise<void> {

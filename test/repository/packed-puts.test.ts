@@ -484,3 +484,52 @@ describe('a put, an insert or an update without a change set', () => {
     );
   });
 });
+
+describe.each([
+  ['packed', {}],
+  ['put by put', UNPACKED],
+])('many rows of one call, %s', (_, options) => {
+  const rows = (count: number): Row[] => Array.from({ length: count }, (_, n) => ({ id: `r${n}`, i: n }));
+
+  test('are written in several turns of the event loop, those of one row in their order', async () => {
+    const { db } = await openStore();
+    const notes = db.repository(Note);
+    const many = [...rows(30_000), { id: 'r5', i: -5 }];
+    let turns = 0;
+    let writing = true;
+    const count = (): void => {
+      turns++;
+      if (writing) setImmediate(count);
+    };
+    setImmediate(count);
+    const written = notes.putMany(many as never, options);
+    // They were encoded in the turn of the call.
+    for (const row of many) row.i = 0;
+    await written;
+    writing = false;
+    expect(turns).toBeGreaterThan(6);
+    expect((await notes.get({ id: 'r29999' }))?.i).toBe(29_999);
+    expect((await notes.get({ id: 'r5' }))?.i).toBe(-5);
+    expect(await notes.find({}, { fullScan: true }).count()).toBe(30_000);
+    await db.close();
+  });
+
+  test('are written but for the one that is refused, whose error is thrown', async () => {
+    const { db } = await openStore();
+    const notes = db.repository(Note);
+    const many = [...rows(20_000), { id: 'large', s: 'x'.repeat(MAX_CELL) }, { id: 'last' }];
+    await expect(notes.putMany(many as never, options)).rejects.toThrow(/large/);
+    expect(await notes.find({}, { fullScan: true }).count()).toBe(20_001);
+    await db.close();
+  });
+
+  test('end with the error of a log that fails between the turns', async () => {
+    const { db, faults } = await openStore();
+    const notes = db.repository(Note);
+    faults.inject({ calls: ['write', 'sync'], path: /\.wal$/, after: 1, times: Number.POSITIVE_INFINITY });
+    await expect(notes.putMany(rows(30_000) as never, options)).rejects.toMatchObject({
+      code: 'ERR_READONLY',
+    });
+    await db.close().catch(() => undefined);
+  });
+});
