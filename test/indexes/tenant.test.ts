@@ -108,7 +108,7 @@ test('a salt over the tenant leaves the rows of one tenant in their order, and i
   ] as const;
   for (const [name, key, where] of cases) {
     const query = events.find(key).where(where);
-    expect(query.explain()).toMatchObject({ index: { name }, filters: { pushed: [] } });
+    expect(query.explain()).toMatchObject({ index: { name }, filters: { pushed: [], local: [] } });
     const scan = events.find(key, { fullScan: true }).where(where);
     expect(scan.explain().index).toBeUndefined();
     const all = await scan.all();

@@ -2,6 +2,7 @@
 
 import { compareBytes } from '../../../bytes/index.js';
 import { QueryError } from '../../../errors.js';
+import { BaseCodec, storedCodec } from '../../../key/codecs/index.js';
 import type { KeyPlan, PartCondition } from '../../../key/types.js';
 import { type Condition, conjuncts, keyPartAsCondition } from '../../../query/condition.js';
 import { compileCondition, type RowTest } from '../../../query/evaluate.js';
@@ -96,7 +97,7 @@ function conditionsOf(spec: QuerySpec, use: IndexUse, { inexactParts }: KeyPlan)
   }
   return [
     ...Object.entries(spec.key).flatMap(([part, asked]) =>
-      isSameValue(use.key[part], asked) ? [] : conjuncts(keyPartAsCondition(part, asked)),
+      isDecided(spec, use, part, asked) ? [] : conjuncts(keyPartAsCondition(part, asked)),
     ),
     ...inexactParts.flatMap((part) =>
       use.key[part] === undefined ? [] : conjuncts(keyPartAsCondition(part, use.key[part])),
@@ -105,9 +106,25 @@ function conditionsOf(spec: QuerySpec, use: IndexUse, { inexactParts }: KeyPlan)
   ];
 }
 
-/** Whether both conditions ask for the same value, so that entries which satisfy one satisfy the other. */
-function isSameValue(a: PartCondition | undefined, b: PartCondition): boolean {
-  return a?.kind === 'eq' && b.kind === 'eq' && a.value === b.value;
+/**
+ * Whether the range of entries decides a condition on a part of the key: it is that of the same condition. Of a range of values
+ * both must order their bytes so.
+ */
+function isDecided({ schema }: QuerySpec, use: IndexUse, part: string, asked: PartCondition): boolean {
+  const ofEntries = use.key[part];
+  if (ofEntries?.kind === 'eq' && asked.kind === 'eq') return ofEntries.value === asked.value;
+  if (ofEntries?.kind !== 'range' || asked.kind !== 'range') return false;
+  const isOrdered = [schema.key, use.path.index.layout].every(({ parts }) => {
+    const codec = storedCodec(parts.find(({ name }) => name === part)!.codec);
+    return codec instanceof BaseCodec && codec.ordered;
+  });
+  return isOrdered && isSameBound(ofEntries.lower, asked.lower) && isSameBound(ofEntries.upper, asked.upper);
+}
+
+type Bound = Extract<PartCondition, { kind: 'range' }>['lower'];
+
+function isSameBound(a: Bound, b: Bound): boolean {
+  return a?.value === b?.value && a?.inclusive === b?.inclusive;
 }
 
 const NO_CONDITIONS: readonly Condition[] = Object.freeze([]);
