@@ -7,7 +7,15 @@
  *             in after, for a cell that is as before: 00 | its place in before varint
  */
 
-import { equalBytes, VarintReader, varintLength, writeVarint } from '../../bytes/index.js';
+import {
+  copySlice,
+  EMPTY_BYTES,
+  equalBytes,
+  toBytes,
+  VarintReader,
+  varintLength,
+  writeVarint,
+} from '../../bytes/index.js';
 import { CorruptionError, RowanError } from '../../errors.js';
 import { Cell, CellType, Result } from '../../table/index.js';
 
@@ -84,8 +92,35 @@ function sizeOf(row: Uint8Array, before: Result, after: Result, places: readonly
 
 function cellSize({ family, qualifier, timestamp, value }: Cell): number {
   return (
-    sized(Buffer.byteLength(family)) + sized(qualifier.length) + varintLength(timestamp) + sized(value.length)
+    sized(familyBytes(family).length) +
+    sized(qualifier.length) +
+    varintLength(timestamp) +
+    sized(value.length)
   );
+}
+
+/** The name of a family that was needed last. Cells of one family follow one another, mostly in many entries. */
+let lastFamily = '';
+let lastFamilyBytes: Uint8Array = EMPTY_BYTES;
+
+function familyBytes(family: string): Uint8Array {
+  if (family !== lastFamily) {
+    lastFamilyBytes = toBytes(family);
+    lastFamily = family;
+  }
+  return lastFamilyBytes;
+}
+
+function familyName(bytes: Uint8Array): string {
+  if (!equalBytes(bytes, lastFamilyBytes)) {
+    lastFamily = utf8(bytes);
+    lastFamilyBytes = bytes.slice();
+  }
+  return lastFamily;
+}
+
+function utf8({ buffer, byteOffset, length }: Uint8Array): string {
+  return Buffer.from(buffer, byteOffset, length).toString();
 }
 
 function sized(length: number): number {
@@ -110,13 +145,12 @@ class EntryWriter {
 
   bytes(value: Uint8Array): void {
     this.number(value.length);
-    this.buffer.set(value, this.at);
+    copySlice(value, 0, value.length, this.buffer, this.at);
     this.at += value.length;
   }
 
   cell({ family, qualifier, timestamp, value }: Cell): void {
-    this.number(Buffer.byteLength(family));
-    this.at += this.buffer.write(family, this.at);
+    this.bytes(familyBytes(family));
     this.bytes(qualifier);
     this.number(timestamp);
     this.bytes(value);
@@ -158,7 +192,7 @@ class EntryReader {
         throw new CorruptionError('An entry of a change refers to a cell that it does not have.');
       return same;
     }
-    const family = Buffer.from(this.bytes(length)).toString();
+    const family = familyName(this.bytes(length));
     const qualifier = this.bytes();
     const timestamp = this.number();
     return new Cell(row, family, qualifier, timestamp, CellType.Put, this.bytes());

@@ -1,4 +1,4 @@
-import { concatBytes, toBytes } from '../../bytes/index.js';
+import { concatBytes, EMPTY_BYTES, equalBytes, toBytes } from '../../bytes/index.js';
 import { CorruptionError } from '../../errors.js';
 import type { EntitySchema } from '../../schema/types.js';
 import {
@@ -56,15 +56,19 @@ export interface CommitEntry extends RowEntry {
   readonly table: string;
 }
 
-/** Adds the entry at index `place` of its commit. @param maxCellSize the engine's largest cell, in bytes. */
+/**
+ * Adds the entry at index `place` of its commit.
+ * @param maxCellSize the engine's largest cell, in bytes
+ * @param column that of `columnsOf`
+ */
 export function addEntry(
   put: Put,
   entry: CommitEntry,
   place: number,
   maxCellSize = Number.POSITIVE_INFINITY,
+  column: Uint8Array = columnsOf(entry.table),
 ): void {
   const bytes = encodeEntry(entry);
-  const column = columnsOf(entry.table);
   const size = Math.max(1, Math.min(PART, maxCellSize - put.row.length - column.length - NUMBERS));
   for (let part = 0; part * size < bytes.length; part++) {
     const qualifier = Buffer.alloc(column.length + NUMBERS);
@@ -78,15 +82,22 @@ export function addEntry(
 /** The entries of a commit in their order, without those of tables that were not requested. */
 export function entriesOf(result: Result): CommitEntry[] {
   const found = new Map<number, { readonly table: string; readonly parts: Uint8Array[] }>();
+  let table = '';
+  let tableBytes: Uint8Array = EMPTY_BYTES;
   for (const { qualifier, value } of result.cells) {
-    const numbers = Buffer.from(qualifier.subarray(qualifier.length - NUMBERS));
-    const place = numbers.readUInt32BE();
+    const end = qualifier.length - NUMBERS;
+    const place = new DataView(qualifier.buffer, qualifier.byteOffset + end).getUint32(0);
     const known = found.get(place);
-    if (known !== undefined) known.parts.push(value);
-    else {
-      const table = Buffer.from(qualifier.subarray(0, qualifier.length - NUMBERS - 1)).toString();
-      found.set(place, { table, parts: [value] });
+    if (known !== undefined) {
+      known.parts.push(value);
+      continue;
     }
+    const name = qualifier.subarray(0, end - 1);
+    if (!equalBytes(name, tableBytes)) {
+      table = Buffer.from(name).toString();
+      tableBytes = name;
+    }
+    found.set(place, { table, parts: [value] });
   }
   return [...found]
     .sort(([a], [b]) => a - b)
@@ -102,6 +113,7 @@ export function entriesOf(result: Result): CommitEntry[] {
  */
 export class ChangeRecorder implements CommitRecorder {
   private readonly byTable = new Map<string, EntitySchema[]>();
+  private readonly columns = new Map<string, Uint8Array>();
 
   constructor(
     entities: readonly EntitySchema[],
@@ -111,6 +123,7 @@ export class ChangeRecorder implements CommitRecorder {
     for (const entity of entities) {
       const name = canonicalTableName(entity.table.descriptor.name);
       this.byTable.set(name, [...(this.byTable.get(name) ?? []), entity]);
+      this.columns.set(name, columnsOf(name));
     }
   }
 
@@ -129,7 +142,7 @@ export class ChangeRecorder implements CommitRecorder {
       const kept = this.keptFor(changed.table, changed.row);
       const put = puts.get(kept) ?? new Put(commitRow(number)).setTtl(kept).setDurability(durability);
       puts.set(kept, put);
-      addEntry(put, changed, place, this.maxCellSize);
+      addEntry(put, changed, place, this.maxCellSize, this.columns.get(changed.table));
     });
     return [...puts.values()].map((change) => ({ table: CHANGES_TABLE, change }));
   }
