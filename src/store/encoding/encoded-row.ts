@@ -32,6 +32,8 @@ export function plainCellBytes(
 /** The cells of most rows fit. */
 const INITIAL_CELLS = 64;
 const INITIAL_BYTES = 1024;
+/** The most bytes of a row that is copied: what a copy saves of larger ones is not worth its memory. */
+const MAX_COPIED_BYTES = 1 << 16;
 /** The type and the flags of a put without a time to live, as in the header of a cell. */
 const PLAIN_PUT: number = CellType.Put;
 
@@ -98,7 +100,7 @@ export class EncodedRow {
 
   /**
    * Adds a copy of a put, whose row, qualifier and value follow one another from `from`. False: it is not of another column than the put
-   * before, or its timestamp is below `oldest`.
+   * before, its timestamp is below `oldest`, or the row is too large.
    */
   copy(
     source: DataView,
@@ -112,6 +114,7 @@ export class EncodedRow {
     const at = this.end;
     const length = this.rowLength + qualifierLength + valueLength;
     const end = at + CELL_HEADER_BYTES + length;
+    if (end > MAX_COPIED_BYTES) return false;
     if (end > this.own.length) this.grow(end);
     const { view } = this;
     if (this.cells > 0 && timestamp === this.timestamp && seq === this.seq) {

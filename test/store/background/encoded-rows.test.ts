@@ -6,8 +6,9 @@ import { compareBytes } from '../../../src/bytes/index.js';
 import { prepareCodecs } from '../../../src/compression/index.js';
 import type { Job } from '../../../src/store/background/job.js';
 import { CompactionScanner, JobRun } from '../../../src/store/background/job-run.js';
-import type { EncodedRow } from '../../../src/store/encoding/index.js';
+import { EncodedRow } from '../../../src/store/encoding/index.js';
 import { SortedFileWriter } from '../../../src/store/file/sorted-file-writer.js';
+import { SharedMemstoreCursor } from '../../../src/store/memstore/memstore-cursor.js';
 import { familyDescriptor } from '../../../src/table/index.js';
 import { MemoryFileSystem } from '../../../src/testing/fs/memory-fs.js';
 import { scaled } from '../../proof/scale.js';
@@ -211,4 +212,15 @@ test('rows are copied whole to the same bytes as cell by cell', async () => {
     { numRuns: scaled(300, 3000, 30_000) },
   );
   expect(counted.rows).toBeGreaterThan(300);
+});
+
+test('a row of a memstore that is larger than 64 KiB is not copied: its memory would be held for the whole of the flush', () => {
+  const isCopied = (bytes: number): boolean => {
+    const memory = memstoreOf([cell('r', 'a', 1), cell('r', 'b', 1, new Uint8Array(bytes))]).share();
+    const cursor = new SharedMemstoreCursor(memory);
+    return cursor.seekToFirst() && cursor.encodedRow(new EncodedRow(), 0);
+  };
+  // Two headers of 28 bytes, two rows and two qualifiers of one.
+  expect(isCopied(65_536 - 60)).toBe(true);
+  expect(isCopied(65_536 - 59)).toBe(false);
 });
