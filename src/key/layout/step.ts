@@ -1,7 +1,7 @@
 import type { BaseCodec, KeyWriter } from '../codecs/index.js';
 import type { HashAlgorithm } from '../elements.js';
 import type { SplitOptions } from '../types.js';
-import type { KeyValues, OrderedConditions, SpanCondition } from './conditions.js';
+import { type KeyValues, type OrderedConditions, rowError, type SpanCondition } from './conditions.js';
 import type { FieldRanges, KeyField } from './ranges.js';
 
 /** Whether a step's bytes, from `start` to `end` of a row, satisfy the conditions. */
@@ -151,6 +151,22 @@ export abstract class Step {
   /** Points that split the keys which begin with `prefix` into `regions` shares, without the prefix itself. */
   splits(_prefix: Uint8Array, _regions: number, _behind: SplitBehind, _options: SplitOptions): Uint8Array[] {
     return [];
+  }
+}
+
+/** A step of a fixed number of bytes from which no part is read: a digest, or a bucket of time. */
+export abstract class OpaqueStep extends Step {
+  abstract override readonly width: number;
+
+  decode(row: Uint8Array, at: number): number {
+    const end = this.skip(row, at);
+    if (end < 0) throw rowError(`it ends within ${this.signature}`);
+    return end;
+  }
+
+  skip(row: Uint8Array, at: number): number {
+    const end = at + this.width;
+    return end <= row.length ? end : -1;
   }
 }
 

@@ -9,10 +9,16 @@ import {
   partError,
   queryError,
   requireValue,
-  rowError,
 } from '../conditions.js';
 import { textSplits, uniformSplits } from '../split-cuts.js';
-import { type SplitBehind, Step, type StepFormat, type StepTest, type StepWalk } from '../step.js';
+import {
+  OpaqueStep,
+  type SplitBehind,
+  type Step,
+  type StepFormat,
+  type StepTest,
+  type StepWalk,
+} from '../step.js';
 import { modulo } from './salt-step.js';
 
 /** The input of a digest. */
@@ -26,7 +32,7 @@ interface HashSource {
  * terminated (00 as 00 FF, then 00 01) before it is hashed, so that `CT`, `UPEK` and `CTU`, `PEK` have different keys.
  * If the parts follow whole, they distinguish the keys themselves and are hashed without terminators, as Kiji does.
  */
-export class HashStep extends Step {
+export class HashStep extends OpaqueStep {
   readonly signature: string;
   readonly width: number;
   override readonly names: readonly string[];
@@ -96,17 +102,6 @@ export class HashStep extends Step {
     scratch.escape(start);
     scratch.push(0);
     scratch.push(1);
-  }
-
-  decode(row: Uint8Array, at: number): number {
-    const end = this.skip(row, at);
-    if (end < 0) throw rowError(`it ends within ${this.signature}`);
-    return end;
-  }
-
-  skip(row: Uint8Array, at: number): number {
-    const end = at + this.width;
-    return end <= row.length ? end : -1;
   }
 
   pass(walk: StepWalk): boolean {

@@ -10,15 +10,15 @@ import {
   type OrderedConditions,
   queryError,
   requireValue,
-  rowError,
   type SpanCondition,
 } from '../conditions.js';
 import type { RelativeRange } from '../ranges.js';
 import { betweenSplits } from '../split-cuts.js';
 import {
+  OpaqueStep,
   precedesOpenPart,
   type SplitBehind,
-  Step,
+  type Step,
   type StepFormat,
   type StepTest,
   type StepWalk,
@@ -31,7 +31,7 @@ type RangeCondition = Extract<SpanCondition, { kind: 'range' }>;
 const MAX_BUCKETS = 1024;
 
 /** The start of the time span that contains a part's time. */
-export class TimeBucketStep extends Step {
+export class TimeBucketStep extends OpaqueStep {
   readonly signature: string;
   readonly width: number;
   override readonly names: readonly string[];
@@ -126,17 +126,6 @@ export class TimeBucketStep extends Step {
     const own = copyBytes(row, at, at + this.width);
     if (this.inverted) for (let i = 0; i < own.length; i++) own[i] = ~own[i]!;
     return this.width === 8 ? readSafe(own, 0, 0x80) : getInteger(own, 0, 4) * 1000;
-  }
-
-  decode(row: Uint8Array, at: number): number {
-    const end = this.skip(row, at);
-    if (end < 0) throw rowError(`it ends within ${this.signature}`);
-    return end;
-  }
-
-  skip(row: Uint8Array, at: number): number {
-    const end = at + this.width;
-    return end <= row.length ? end : -1;
   }
 
   override spanStart(row: Uint8Array, at: number, part: string, width: number): number | undefined {
