@@ -149,8 +149,36 @@ class Trial {
       ]);
       const options = { batch: random.pick([1, 2, 7, 1000]) };
       const { a, n, sid, map } = this.row();
+      const patch = random.pick([{ a }, { n }, { a: 'b', n: 2 }, { sid }, { map }]);
       if (random.chance(0.3)) await query.limit(9).deleteAll(options);
-      else await query.updateAll(random.pick([{ a }, { n }, { a: 'b', n: 2 }, { sid }, { map }]), options);
+      else
+        await this.cutOff((signal, more) => query.signal(signal).updateAll(patch, { ...options, ...more }));
+    }
+  }
+
+  /** Runs until it is done: some runs are aborted after some batches, and the next goes on at their cursor or from the start. */
+  private async cutOff(
+    run: (
+      signal: AbortSignal,
+      more: { cursor?: string; onProgress: (progress: { cursor: string | undefined }) => void },
+    ) => Promise<unknown>,
+  ): Promise<void> {
+    const { random } = this;
+    let cursor: string | undefined;
+    for (let cuts = random.below(4); ; cuts--) {
+      const controller = new AbortController();
+      let batches = cuts > 0 ? random.below(3) : Number.POSITIVE_INFINITY;
+      const onProgress = (progress: { cursor: string | undefined }): void => {
+        cursor = progress.cursor;
+        if (batches-- === 0) controller.abort();
+      };
+      try {
+        await run(controller.signal, { ...(cursor !== undefined && { cursor }), onProgress });
+        return;
+      } catch (error) {
+        if (!(error instanceof RowanError) || error.code !== 'ERR_ABORTED') throw error;
+        if (random.chance(0.3)) cursor = undefined;
+      }
     }
   }
 

@@ -386,8 +386,19 @@ class Run {
       );
     }
     if (features.has('several') && features.has('maps')) {
-      const meant = rows.filter(({ values }) => (values['map'] as Map<string, number> | undefined)?.has('s'));
+      const mapOf = ({ values }: Row) => values['map'] as Map<string, number> | undefined;
+      const meant = rows.filter((row) => mapOf(row)?.has('s'));
       await this.answers(by('byMap', { map: 's' }), meant);
+      const state = this.settings.pick(['open', 'shut']);
+      await this.answers(
+        by('byStateMap', { state, map: 's' }),
+        meant.filter(({ values }) => values['state'] === state),
+      );
+      const value = this.settings.below(9);
+      await this.answers(
+        by('byMapValue', { map: value }),
+        rows.filter((row) => [...(mapOf(row)?.values() ?? [])].includes(value)),
+      );
     }
   }
 

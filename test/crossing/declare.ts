@@ -273,7 +273,13 @@ export function declare(
     indexes: {
       ...(has('index') ? { byA: { on: [part('a'), part('q', int32)], include: ['state'] } } : {}),
       ...(has('unique') ? { byMail: { on: [part('mail')], unique: true } } : {}),
-      ...(has('several') && has('maps') ? { byMap: { on: [part('map')], each: 'keys' as const } } : {}),
+      ...(has('several') && has('maps')
+        ? {
+            byMap: { on: [part('map')], each: 'keys' as const },
+            byMapValue: { on: [part('map')] },
+            byStateMap: { on: [part('state', STATES), part('map')], each: 'keys' as const },
+          }
+        : {}),
       ...(has('lists') ? { byTag: { on: [part('tags')] } } : {}),
       ...(has('computed') ? { bySaid: { on: [part('said')] } } : {}),
       ...(has('partial') ? { openByQ: { on: [part('q', int32)], where: { state: 'open' } } } : {}),
