@@ -240,7 +240,20 @@ it('answers anything with a query that can be run, or with issues', async () => 
     fc.anything(),
   );
   const inner = fc.dictionary(operator, value, { maxKeys: 2 });
-  const query = fc.oneof(fc.dictionary(names, fc.oneof(value, inner), { maxKeys: 4 }), fc.anything());
+  const allowed = fc.record(
+    {
+      queue: fc.constantFrom('a', ['a', 'b']),
+      total: fc.constantFrom('20', { gte: '20' }, { in: '10,40' }),
+      due: fc.constantFrom({ exists: 'true' }, { exists: 'false' }),
+      limit: fc.constantFrom('1', 3),
+    },
+    { requiredKeys: [] },
+  );
+  const query = fc.oneof(
+    { weight: 2, arbitrary: fc.dictionary(names, fc.oneof(value, inner), { maxKeys: 4 }) },
+    { weight: 2, arbitrary: fc.anything() },
+    { weight: 1, arbitrary: allowed },
+  );
   let ran = 0;
   await fc.assert(
     fc.asyncProperty(query, async (given) => {

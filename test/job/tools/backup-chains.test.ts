@@ -188,5 +188,5 @@ async function holds(options: FamilyOptions, history: readonly Step[]): Promise<
 }
 
 test('whatever is written, deleted, loaded and compacted between them, backups restore what the table was', async () => {
-  await fc.assert(fc.asyncProperty(family, steps, holds), { numRuns: scaled(30, 1_500, 20_000) });
+  await fc.assert(fc.asyncProperty(family, steps, holds), { numRuns: scaled(16, 1_500, 20_000) });
 }, 3_600_000);
