@@ -72,6 +72,15 @@ function shown({ cells }: Result): unknown[] {
   ]);
 }
 
+test('the name of a family does not depend on what becomes of the bytes that it was read from', () => {
+  const after = image(['d', 'a', 5, 'x']);
+  const bytes = encodeEntry({ row, before: Result.EMPTY, after });
+  const other = encodeEntry({ row, before: Result.EMPTY, after: image(['e', 'a', 5, 'x']) });
+  expect(decodeEntry(bytes).after.cells[0]?.family).toBe('d');
+  bytes.set(other);
+  expect(decodeEntry(other).after.cells[0]?.family).toBe('e');
+});
+
 test('entries of several parts come together again, in the order of the commit', () => {
   const put = new Put(commitRow(9));
   const large = image(['d', 'a', 1, 'x'.repeat(1_500_000)]);

@@ -8,6 +8,7 @@
  */
 
 import {
+  copyBytes,
   copySlice,
   EMPTY_BYTES,
   equalBytes,
@@ -114,7 +115,8 @@ function familyBytes(family: string): Uint8Array {
 function familyName(bytes: Uint8Array): string {
   if (!equalBytes(bytes, lastFamilyBytes)) {
     lastFamily = utf8(bytes);
-    lastFamilyBytes = bytes.slice();
+    // Of a Buffer, `slice` would be a view.
+    lastFamilyBytes = copyBytes(bytes);
   }
   return lastFamily;
 }
