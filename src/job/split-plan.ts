@@ -1,4 +1,4 @@
-import { compareBytes, EMPTY_BYTES, keyAfter } from '../bytes/index.js';
+import { compareBytes, EMPTY_BYTES, keyAfter, sharedPrefix } from '../bytes/index.js';
 import { type Admin, filters, type RegionInfo, Scan, type Table } from '../table/index.js';
 import type { RowRange } from './types.js';
 
@@ -9,10 +9,7 @@ const DIGITS = 6;
 
 /** The common prefix of `start` and `stop`; empty if an end is open. */
 function commonPrefix(start: Uint8Array, stop: Uint8Array): number {
-  const limit = Math.min(start.length, stop.length);
-  let length = 0;
-  while (length < limit && start[length] === stop[length]) length++;
-  return length;
+  return sharedPrefix(start, 0, start.length, stop, 0, stop.length);
 }
 
 function numberAt(row: Uint8Array, from: number): number {

@@ -219,7 +219,8 @@ export function isSameRow(
   return true;
 }
 
-function grown(array: Uint32Array): Uint32Array<ArrayBuffer> {
+/** A copy with room for twice as many. */
+export function grown(array: Uint32Array): Uint32Array<ArrayBuffer> {
   const larger = new Uint32Array(array.length * 2);
   larger.set(array);
   return larger;

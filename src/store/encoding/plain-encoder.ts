@@ -1,7 +1,14 @@
 import { copyWords, putU64 } from '../../bytes/index.js';
 import type { CellCursor } from '../cursor.js';
 import { BlockEncoder } from './data-block.js';
-import { CELL_HEADER_BYTES, type EncodedRow, FLAG_SAME_ROW, FLAG_TTL, TTL_BYTES } from './encoded-row.js';
+import {
+  CELL_HEADER_BYTES,
+  type EncodedRow,
+  FLAG_SAME_ROW,
+  FLAG_TTL,
+  grown,
+  TTL_BYTES,
+} from './encoded-row.js';
 
 /**
  * NONE: the cells, then the table of their offsets, u32 each, and the number of cells, u32.
@@ -96,10 +103,4 @@ export class PlainEncoder extends BlockEncoder {
     this.view.setUint32(this.length, value, true);
     this.length += 4;
   }
-}
-
-function grown(array: Uint32Array): Uint32Array<ArrayBuffer> {
-  const larger = new Uint32Array(array.length * 2);
-  larger.set(array);
-  return larger;
 }
