@@ -4,6 +4,7 @@ import { compareBytes } from '../../src/bytes/index.js';
 import { transformed } from '../../src/codec/index.js';
 import {
   bigint,
+  bucket,
   bytes,
   checkRowsBetween,
   compileKeyLayout,
@@ -164,6 +165,13 @@ it('never finds a row of both where it says that there is none', () => {
   );
   expect(found).toBeGreaterThan(20);
   expect(between).toBeGreaterThan(5);
+});
+
+it('orders by a bucket unless its part has one value', () => {
+  const layout = compileKeyLayout([bucket('n', 8), part('n', uint32), part('at', text)], () => undefined);
+  const count = (...fixed: readonly string[]) =>
+    layout.orderingElements((name) => fixed.includes(name)).length;
+  expect([count(), count('at'), count('n'), count('n', 'at')]).toEqual([3, 2, 1, 0]);
 });
 
 it('has keys in the same order where two layouts say that the same elements differ', () => {

@@ -10,7 +10,7 @@ import { compileSchema } from '../../src/mapper/index.js';
 import type { ItemOutcome } from '../../src/repository/options.js';
 import type { EntityPacking, EntitySchema } from '../../src/schema/types.js';
 import { type EmbeddedEngine, openEmbedded } from '../../src/store/engine.js';
-import { type Engine, type Put, Scan, tableDescriptor, type WriteObserver } from '../../src/table/index.js';
+import { type Engine, Get, Put, Scan, tableDescriptor, type WriteObserver } from '../../src/table/index.js';
 import { MemoryFileSystem } from '../../src/testing/fs/memory-fs.js';
 import { openMemory } from '../../src/testing/index.js';
 import { scaled } from '../proof/scale.js';
@@ -523,6 +523,16 @@ describe.each([
     await db.close();
   });
 
+  test('the error is that of the first row that is refused, whatever the turns have', async () => {
+    const { db } = await openStore();
+    const s = 'x'.repeat(MAX_CELL);
+    const many = rows(20_000).map((row, n) =>
+      n === 5000 ? { id: 'first', s } : n >= 10_000 && n < 15_000 ? { id: `later${n}`, s } : row,
+    );
+    await expect(db.repository(Note).putMany(many as never, options)).rejects.toThrow(/first/);
+    await db.close();
+  });
+
   test('end with the error of a log that fails between the turns', async () => {
     const { db, faults } = await openStore();
     const notes = db.repository(Note);
@@ -532,4 +542,16 @@ describe.each([
     });
     await db.close().catch(() => undefined);
   });
+});
+
+test('bytes of puts that are written in a later turn may be used again after the call', async () => {
+  const { db, engine } = await openStore();
+  const value = Buffer.from('first');
+  const puts = Array.from({ length: 5000 }, (_, n) => new Put(`k${n}`).addColumn('d', 'v', value));
+  const written = engine.table('packed').putAll(puts);
+  value.fill('!');
+  await written;
+  const last = await engine.table('packed').get(new Get('k4999'));
+  expect(Buffer.from(last.cells[0]!.value).toString()).toBe('first');
+  await db.close();
 });

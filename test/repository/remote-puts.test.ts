@@ -11,6 +11,7 @@ import { openEmbedded } from '../../src/store/engine.js';
 import type { Engine, Table as StoredTable } from '../../src/table/index.js';
 import { MemoryFileSystem } from '../../src/testing/index.js';
 import { stepless } from '../proof/stepless.js';
+import { watchedTables } from '../proof/watched-tables.js';
 
 @Table({ name: 'plain_rows', families: { d: {} } })
 class PlainRows {}
@@ -28,27 +29,14 @@ afterEach(() => vi.restoreAllMocks());
 
 /** The engine; `calls` gets the name of each write, and a write that deletes waits for `held` before its answer. */
 function watched(engine: Engine, calls: string[], held: Promise<void>): Engine {
-  const bound = (target: object, name: PropertyKey): unknown => {
-    const value: unknown = Reflect.get(target, name, target);
-    return typeof value === 'function' ? value.bind(target) : value;
-  };
-  return new Proxy(engine, {
-    get: (target, name) => {
-      if (name !== 'table') return bound(target, name);
-      return (table: string) =>
-        new Proxy(target.table(table), {
-          get: (of, call) => {
-            const value = bound(of, call);
-            if (!['put', 'putPacked', 'delete', 'batch', 'mutateRow'].includes(String(call))) return value;
-            return async (...given: unknown[]) => {
-              calls.push(String(call));
-              const answer: unknown = await (value as (...args: unknown[]) => unknown)(...given);
-              if (call === 'mutateRow') await held;
-              return answer;
-            };
-          },
-        });
-    },
+  return watchedTables(engine, (_table, method, call) => {
+    if (!['put', 'putPacked', 'delete', 'batch', 'mutateRow'].includes(method)) return undefined;
+    return async (...given) => {
+      calls.push(method);
+      const answer = await call(...given);
+      if (method === 'mutateRow') await held;
+      return answer;
+    };
   });
 }
 

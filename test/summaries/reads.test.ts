@@ -9,6 +9,7 @@ import { openEmbedded } from '../../src/store/engine.js';
 import type { Engine, OperationOptions } from '../../src/table/index.js';
 import { MemoryFileSystem } from '../../src/testing/index.js';
 import { stepless } from '../proof/stepless.js';
+import { watchedTables } from '../proof/watched-tables.js';
 
 @Entity({ table: { name: 'parcels', families: { d: {} } } })
 @RowKey(part('id'))
@@ -23,7 +24,7 @@ class Parcel {
 /** More than are read at once. */
 const TOWNS = 600;
 
-const HELD: readonly PropertyKey[] = ['get', 'getAll', 'batch'];
+const HELD: readonly string[] = ['get', 'getAll', 'batch'];
 
 /** What the requests of a read to the table of figures were sent with, and what they wait for. */
 interface Requests {
@@ -32,26 +33,13 @@ interface Requests {
 }
 
 function watched(engine: Engine, requests: Requests): Engine {
-  const bound = (target: object, name: PropertyKey): unknown => {
-    const value: unknown = Reflect.get(target, name, target);
-    return typeof value === 'function' ? value.bind(target) : value;
-  };
-  return new Proxy(engine, {
-    get: (target, name) => {
-      if (name !== 'table') return bound(target, name);
-      return (table: string) =>
-        new Proxy(target.table(table), {
-          get: (of, call) => {
-            const value = bound(of, call);
-            if (table !== 'parcels_sum' || !HELD.includes(call)) return value;
-            return async (...args: [unknown, OperationOptions | undefined]) => {
-              if (call === 'get') requests.options.push(args[1]);
-              await requests.held;
-              return (value as (...given: typeof args) => unknown)(...args);
-            };
-          },
-        });
-    },
+  return watchedTables(engine, (table, method, call) => {
+    if (table !== 'parcels_sum' || !HELD.includes(method)) return undefined;
+    return async (...given) => {
+      if (method === 'get') requests.options.push(given[1] as OperationOptions | undefined);
+      await requests.held;
+      return call(...given);
+    };
   });
 }
 
