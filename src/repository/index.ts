@@ -31,14 +31,16 @@ export type * from './options.js';
 export type { BulkWriteOptions, ReplaceOptions, RepositoryBatchOptions, WriteOptions } from './options.js';
 export {
   deleteNote,
+  getNote,
   type Intent,
   type IntentMark,
+  isNoteOf,
   noteOf,
   OUTBOX_TABLE,
   type OutboxNote,
   outboxDescriptor,
   readIntent,
-  readNote,
+  readNotes,
   removeIntents,
   waitingIn,
 } from './outbox.js';

@@ -2,8 +2,10 @@ import { randomBytes } from 'node:crypto';
 import { concatBytes, copyBytes, toBytes } from '../bytes/index.js';
 import type { EntitySchema } from '../schema/types.js';
 import {
+  canonicalTableName,
   Delete,
   type Engine,
+  Get,
   Put,
   type Result,
   type RowMutation,
@@ -15,14 +17,14 @@ import type { RowEffect } from './maintainer.js';
 
 // — Sources whose copies are still to be changed: more rows than one step is to change. docs/formats.md has the bytes.
 //
-//     row    entity 00 | name of the declaration 00 | row of the source
-//     o:t    8 random bytes, other ones for each change of the source
+//     row          entity 00 | name of the declaration 00 | row of the source
+//     o:t:TABLE    8 random bytes, other ones for each change of the source. TABLE: of the entity; earlier releases: o:t
 
 /** FROZEN. */
 export const OUTBOX_TABLE = 'rowan_outbox';
 /** FROZEN. */
 const OUTBOX_FAMILY = 'o';
-const TOKEN = toBytes('t');
+const TOKEN = 't';
 const END = Uint8Array.of(0);
 
 export function outboxDescriptor(): TableDescriptor {
@@ -33,39 +35,58 @@ export function outboxDescriptor(): TableDescriptor {
 export interface OutboxNote {
   readonly row: Uint8Array;
   readonly entity: string;
+  /** The table of the entity: a store may have entities of one name over different tables. Undefined: unknown. */
+  readonly table: string | undefined;
   readonly plan: string;
   readonly target: Uint8Array;
+  readonly qualifier: Uint8Array;
   readonly token: Uint8Array;
 }
 
-/** The note that the copies of a source are to be written again. `plan`: the declaration of the copies. */
-export function noteOf(
-  plan: { readonly entity: { readonly name: string }; readonly name: string },
-  target: Uint8Array,
-): RowEffect {
-  const row = concatBytes(toBytes(plan.entity.name), END, toBytes(plan.name), END, target);
-  return { table: OUTBOX_TABLE, mutation: new Put(row).addColumn(OUTBOX_FAMILY, TOKEN, randomBytes(8)) };
+/** The declaration of copies, and the entity that holds them. */
+interface NotedPlan {
+  readonly entity: Pick<EntitySchema, 'name' | 'table'>;
+  readonly name: string;
 }
 
-/** Undefined for what is no note. */
-export function readNote(result: Result): OutboxNote | undefined {
-  const { row } = result;
+/** The note that the copies of a source are to be written again. */
+export function noteOf({ entity, name }: NotedPlan, target: Uint8Array): RowEffect {
+  const row = concatBytes(toBytes(entity.name), END, toBytes(name), END, target);
+  const qualifier = toBytes(`${TOKEN}:${canonicalTableName(entity.table.descriptor.name)}`);
+  return { table: OUTBOX_TABLE, mutation: new Put(row).addColumn(OUTBOX_FAMILY, qualifier, randomBytes(8)) };
+}
+
+/** Whether the note is of this declaration. Notes without a table are of every entity of their name. */
+export function isNoteOf(note: OutboxNote, { entity, name }: NotedPlan): boolean {
+  if (note.entity !== entity.name || note.plan !== name) return false;
+  return note.table === undefined || note.table === canonicalTableName(entity.table.descriptor.name);
+}
+
+/** The notes in a row of the outbox, one for each table. Empty for a row that holds intents. */
+export function readNotes({ row, cells }: Result): OutboxNote[] {
   const first = row.indexOf(0);
   const second = row.indexOf(0, first + 1);
-  const token = result.getValue(OUTBOX_FAMILY, TOKEN);
-  if (first < 0 || second < 0 || token === undefined) return undefined;
+  if (first < 0 || second <= first + 1) return [];
   const text = (from: number, to: number): string => Buffer.from(row.subarray(from, to)).toString('utf8');
-  return {
-    row,
-    entity: text(0, first),
-    plan: text(first + 1, second),
-    target: row.slice(second + 1),
-    token,
-  };
+  const entity = text(0, first);
+  const plan = text(first + 1, second);
+  const target = copyBytes(row, second + 1);
+  return cells.flatMap(({ family, qualifier, value: token }): OutboxNote[] => {
+    if (family !== OUTBOX_FAMILY) return [];
+    const [kind, ...table] = Buffer.from(qualifier).toString('utf8').split(':');
+    if (kind !== TOKEN) return [];
+    const named = table.length === 0 ? undefined : table.join(':');
+    return [{ row, entity, table: named, plan, target, qualifier, token }];
+  });
 }
 
-export function deleteNote({ row }: OutboxNote): RowEffect {
-  return { table: OUTBOX_TABLE, mutation: new Delete(row) };
+/** Reads what is stored of a note: undefined once it is deleted, with another token once it is written again. */
+export function getNote({ row, qualifier }: OutboxNote): Get {
+  return new Get(row).addColumn(OUTBOX_FAMILY, qualifier);
+}
+
+export function deleteNote({ row, qualifier }: OutboxNote): RowEffect {
+  return { table: OUTBOX_TABLE, mutation: new Delete(row).addColumns(OUTBOX_FAMILY, qualifier) };
 }
 
 // — Intents, on engines whose one step is a row: noted before the row is written, removed when its effects have been settled.

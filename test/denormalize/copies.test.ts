@@ -1,12 +1,20 @@
 /** Copies of another entity's properties: written with the row, changed with their source, checked and mended. */
 
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { Column, Denormalized, Entity, part, RowKey } from '../../decorators/index.js';
+import {
+  Column,
+  Denormalized,
+  defineEntity,
+  defineTable,
+  Entity,
+  part,
+  RowKey,
+} from '../../decorators/index.js';
 import { text } from '../../src/codec/index.js';
 import type { Database } from '../../src/database.js';
 import { compileSchema } from '../../src/mapper/index.js';
 import type { EmbeddedEngine } from '../../src/store/engine.js';
-import { Get } from '../../src/table/index.js';
+import { Get, Put } from '../../src/table/index.js';
 import { MemoryFileSystem, openMemory, settableClock } from '../../src/testing/index.js';
 import { scaled } from '../proof/scale.js';
 import { Random } from '../query/model/random.js';
@@ -205,6 +213,62 @@ describe('a change of the source', () => {
     );
     expect(await again.denormalized(Line).check()).toMatchObject({ valid: 20, pending: 0 });
     await again.close();
+  });
+
+  test('what waits of entities of one name over two tables is done for both', async () => {
+    const over = (of: string) => {
+      const Place = defineEntity({
+        name: 'Place',
+        table: defineTable({ name: `${of}_places`, families: { d: {} } }),
+        key: [part('id')],
+        columns: (c) => ({ city: c.column('d:c', text) }),
+      });
+      const Stay = defineEntity({
+        name: 'Stay',
+        table: defineTable({ name: `${of}_stays`, families: { d: {} } }),
+        key: [part('id')],
+        columns: (c) => ({
+          at: c.column('d:a', text),
+          city: c.column('d:c', text).optional(),
+        }),
+        denormalized: [{ from: () => Place, via: 'at', fields: { city: 'city' }, fanOut: 1 }],
+      });
+      return { Place, Stay };
+    };
+    const sides = ['one', 'two'].map(over);
+    let image = new MemoryFileSystem();
+    const opened = ({ Place, Stay }: (typeof sides)[number]) =>
+      openMemory({ entities: [Place, Stay], disk: image, clock });
+    const cities = async (own: Database, { Stay }: (typeof sides)[number]) =>
+      (await own.repository(Stay).find({}, { fullScan: true }).all()).map(({ city }) => city);
+    for (const side of sides) {
+      const own = await opened(side);
+      await own.repository(side.Place).put({ id: 'a', city: 'Bern' });
+      await own.repository(side.Stay).putMany(['1', '2', '3'].map((id) => ({ id, at: 'a' })));
+      await own.close();
+    }
+    for (const side of sides) {
+      const own = await opened(side);
+      await own.repository(side.Place).update({ id: 'a' }, { city: 'Biel' });
+      image = image.crash({ keepUnsynced: 0, random: () => 0 });
+      await own.close();
+    }
+    for (const [i, side] of sides.entries()) {
+      await using own = await opened(side);
+      await own.denormalized(side.Stay).drain();
+      expect(await cities(own, side)).toEqual(['Biel', 'Biel', 'Biel']);
+      // The note of the other is left.
+      expect(await own.denormalized(side.Stay).check()).toMatchObject({ valid: 3, pending: 1 - i });
+    }
+    // A note of an earlier release names no table.
+    await using own = await opened(sides[1]!);
+    await own.engine.table('two_places').put(new Put('a').addColumn('d', 'c', 'Basel'));
+    await own.engine
+      .table('rowan_outbox')
+      .put(new Put('Stay\0Place at\0a').addColumn('o', 't', Uint8Array.of(1, 2, 3, 4, 5, 6, 7, 8)));
+    await own.denormalized(sides[1]!.Stay).drain();
+    expect(await cities(own, sides[1]!)).toEqual(['Basel', 'Basel', 'Basel']);
+    expect(await own.denormalized(sides[1]!.Stay).check()).toMatchObject({ valid: 3, pending: 0 });
   });
 
   test('gives rows that end no more life than they had, and does not say that they were updated', async () => {

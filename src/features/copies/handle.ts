@@ -3,16 +3,18 @@ import { QueryError, RowanError } from '../../errors.js';
 import type { JobRunOptions } from '../../job/index.js';
 import {
   deleteNote,
+  getNote,
+  isNoteOf,
   MAX_EFFECTS,
   OUTBOX_TABLE,
   type OutboxNote,
   type RowMaintainer,
-  readNote,
+  readNotes,
 } from '../../repository/index.js';
 import type { AdoptedSchema } from '../../schema/index.js';
 import type { EntityClass, EntitySchema } from '../../schema/types.js';
 import { checkGiven } from '../../table/checks.js';
-import { Get, Scan, type StepTable } from '../../table/index.js';
+import { Scan, type StepTable } from '../../table/index.js';
 import type { Feature, FeatureContext } from '../feature.js';
 import type { IndexesFeature, IndexHandle } from '../indexes/handle.js';
 import type { DrainOptions, Outbox } from '../outbox.js';
@@ -252,7 +254,7 @@ export class CopiesFeature implements Feature, Outbox {
   /** The number of pending notes. */
   async pending(): Promise<number> {
     let count = 0;
-    for await (const _ of this.table(OUTBOX_TABLE).scan(new Scan())) count++;
+    for await (const found of this.table(OUTBOX_TABLE).scan(new Scan())) count += readNotes(found).length;
     return count;
   }
 
@@ -276,11 +278,10 @@ export class CopiesFeature implements Feature, Outbox {
     const scan = new Scan().setLimit(NOTES);
     if (after !== undefined) scan.withStartRow(after, false);
     const found = await this.table(OUTBOX_TABLE).atomic((step) => step.scan(scan));
-    for (const result of found) {
-      const note = readNote(result);
-      const plans = note === undefined ? [] : this.plansOfNote(note);
+    for (const note of found.flatMap(readNotes)) {
+      const plans = this.plansOfNote(note);
       for (const [at, plan] of plans.entries()) {
-        await this.work(note!, plan, at === plans.length - 1);
+        await this.work(note, plan, at === plans.length - 1);
         if (this.ended) return undefined;
       }
     }
@@ -291,10 +292,8 @@ export class CopiesFeature implements Feature, Outbox {
    * The plans of a note: the declarations of one link share it. Notes of declarations that this program does not know
    * are left for one that does.
    */
-  private plansOfNote({ entity, plan }: OutboxNote): readonly CopyPlan[] {
-    return [...this.byHolder.values()].flatMap((plans) =>
-      plans.filter((one) => one.entity.name === entity && one.name === plan),
-    );
+  private plansOfNote(note: OutboxNote): readonly CopyPlan[] {
+    return [...this.byHolder.values()].flatMap((plans) => plans.filter((plan) => isNoteOf(note, plan)));
   }
 
   /** Gives a source's values to the rows of one plan. @param isLast whether the note is done then. */
@@ -309,7 +308,7 @@ export class CopiesFeature implements Feature, Outbox {
         driver.applyChanges(plan.changes(rows, target, values), step);
         if (next !== undefined || !isLast) return next;
         // A note written again meanwhile is processed again: rows done so far have seen the older source.
-        const now = readNote(step.read(new Get(note.row), OUTBOX_TABLE));
+        const [now] = readNotes(step.read(getNote(note), OUTBOX_TABLE));
         if (now !== undefined && equalBytes(now.token, note.token)) {
           const { table, mutation } = deleteNote(note);
           step.apply({ table, change: mutation });
