@@ -230,6 +230,29 @@ describe('a row to split at', () => {
 });
 
 describe('a cursor', () => {
+  test('begins at no cell, with a value in each field', () => {
+    const nothing = {
+      valid: false,
+      key: NONE,
+      value: NONE,
+      timestamp: 0,
+      type: 0,
+      seq: 0,
+      ttl: 0,
+      order: 0,
+      rowBytes: 0,
+    };
+    const lengths = {
+      rowOffset: 0,
+      rowLength: 0,
+      qualifierOffset: 0,
+      qualifierLength: 0,
+      valueOffset: 0,
+      valueLength: 0,
+    };
+    expect(new ArrayCursor([])).toMatchObject({ ...nothing, ...lengths });
+  });
+
   const cells = Array.from({ length: 400 }, (_, i) => cell(row(i), 'q', 1, `v${i}`, { seq: i + 1 }));
 
   test('gives every cell of a bulk-loaded file the seq of its load', () => {
