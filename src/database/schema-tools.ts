@@ -133,7 +133,7 @@ export class SchemaTools {
 
   /**
    * Which migrations of a folder the database has, and which tables differ from the declarations. Changes nothing.
-   * @throws SchemaError when the folder's migrations do not follow each other.
+   * @throws InvalidArgumentError when the folder does not exist; SchemaError when its migrations do not follow each other.
    */
   async migrationStatus(folder: string): Promise<MigrationStatus> {
     const { migrationStatus } = await import('../ddl/migrate/deploy.js');
@@ -143,7 +143,7 @@ export class SchemaTools {
   /**
    * Deploys the pending migrations of a folder, in order, under the schema lock. Doing it again, or at once in several
    * processes, does nothing more; after a crash it continues.
-   * @throws SchemaError when a deployed migration was changed or is missing, when the declarations are not those of the
+   * @throws InvalidArgumentError when the folder does not exist; SchemaError when a deployed migration was changed or is missing, when the declarations are not those of the
    * last migration, or on contradictions; RowanError `ERR_LOCKED` while another process deploys.
    */
   async deploy(folder: string, options: DeployOptions = {}): Promise<DeployedMigrations> {
@@ -160,7 +160,8 @@ export class SchemaTools {
 
   /**
    * Undoes the migration that was deployed last, as far as its steps have back-outs. Undefined: none is deployed.
-   * @throws SchemaError when its files were changed or are missing; RowanError `ERR_LOCKED`.
+   * @throws InvalidArgumentError when the folder does not exist; SchemaError when its files were changed or are missing;
+   * RowanError `ERR_LOCKED`.
    */
   async undoMigration(folder: string, options: UndoOptions = {}): Promise<UndoneMigration | undefined> {
     checkOptions('undoMigration', options, {
@@ -241,8 +242,8 @@ export class SchemaTools {
 }
 
 async function migrationsOf(folder: string): Promise<readonly Migration[]> {
-  const { readMigrations } = await import('../ddl/migrate/migration-files.js');
-  return readMigrations(folder);
+  const { readExistingMigrations } = await import('../ddl/migrate/migration-files.js');
+  return readExistingMigrations(folder);
 }
 
 /** The schema of an open database (`database.schema`): the compiled schema with {@link SchemaTools}. */

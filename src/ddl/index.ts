@@ -33,7 +33,7 @@ export {
   writeSnapshot,
 } from './plan/check-snapshot.js';
 export { planSchema, type SubjectState, subjectStates } from './plan/plan.js';
-export { allowanceOf, describePlan, planScript } from './plan/shell-script.js';
+export { allowanceOf, describePlan, describeSteps, planScript } from './plan/shell-script.js';
 export { describeSnapshotDifferences, type SnapshotDifference } from './plan/snapshot-entities.js';
 export {
   type Admission,

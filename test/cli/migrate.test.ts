@@ -1,6 +1,14 @@
 /** `rowan migrate dev|status|deploy|undo`, and `rowan schema check` of a folder of migrations. */
 
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -90,8 +98,12 @@ test('schema check holds the declarations against the last migration', async () 
   ]);
   await migrate('dev', store, '--create-only');
   expect(existsSync(join(store, 'MANIFEST'))).toBe(false);
-  expect(await run('schema', 'check', MODULE, dir)).toMatchObject({ code: 0, err: '' });
   const [name] = readdirSync(dir) as [string];
+  expect(await run('schema', 'check', MODULE, dir)).toEqual({
+    code: 0,
+    out: `The declarations are those of the last migration, ${name}. No table was read.\n`,
+    err: '',
+  });
   const file = join(dir, name, 'schema.json');
   writeFileSync(file, readFileSync(file, 'utf8').replace('"compression": "SNAPPY"', '"compression": "GZ"'));
   const changed = await run('schema', 'check', MODULE, dir);
@@ -99,6 +111,32 @@ test('schema check holds the declarations against the last migration', async () 
   expect(changed.err).toContain('make a migration with rowan migrate dev');
   const snapshot = await run('schema', 'check', MODULE, dir, '--snapshot');
   expect([snapshot.code, snapshot.err]).toEqual([1, expect.stringContaining('is a folder of migrations')]);
+});
+
+test('a migration tells of declarations: dev compares no table, and no row is known', async () => {
+  const made = await migrate('dev', store, '--create-only');
+  expect(made.out).toContain('+ create-namespace:shop  [online]\n    The namespace is newly declared.\n');
+  expect(made.out).toContain('+ create-table:notes  [online]\n    The table is newly declared.\n');
+  expect(made.out).not.toContain('does not exist');
+});
+
+test('a folder of migrations that does not exist is named: nothing would be deployed from it', async () => {
+  await migrate('dev', store);
+  const absent = join(folder, 'migratoins');
+  for (const command of ['status', 'deploy', 'undo']) {
+    const refused = await run('migrate', command, MODULE, store, '--dir', absent);
+    expect([command, refused.code, refused.out]).toEqual([command, 1, '']);
+    expect(refused.err).toContain(
+      `ERR_INVALID_ARGUMENT: The folder of migrations ${absent} does not exist. Give the folder of your migrations (--dir), or make the first one with rowan migrate dev.`,
+    );
+  }
+  mkdirSync(absent);
+  const empty = await run('migrate', 'deploy', MODULE, store, '--dir', absent);
+  expect([empty.code, empty.err]).toEqual([1, expect.stringContaining('but the folder does not have it')]);
+  const other = join(folder, 'other');
+  await (await openAdmin({ path: other })).close();
+  const none = await run('migrate', 'deploy', MODULE, other, '--dir', absent);
+  expect([none.code, none.out]).toEqual([1, expect.stringContaining(`There is no migration in ${absent}.`)]);
 });
 
 test('undo says what it did and what stays', async () => {

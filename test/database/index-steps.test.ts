@@ -4,7 +4,7 @@ import { expect, it } from 'vitest';
 import { type ColumnBuilder, defineEntity, defineTable } from '../../decorators/index.js';
 import { text } from '../../src/codec/index.js';
 import type { Database, OpenOptions } from '../../src/database.js';
-import { planScript } from '../../src/ddl/index.js';
+import { planScript, type SchemaPlan } from '../../src/ddl/index.js';
 import { indexTableName } from '../../src/features/indexes/entry.js';
 import { part } from '../../src/key/index.js';
 import type { KeyedClass } from '../../src/schema/entity-types.js';
@@ -126,5 +126,19 @@ it('builds an index over a column that is moving from where its values stand', a
   await db.schema.apply();
   expect((await db.schema.plan()).steps).toEqual([]);
   expect(await idsOf(db, moved)).toEqual(['1']);
+  await db.close();
+});
+
+it('says of an index on a new table, and of one in a migration, only what is known there', async () => {
+  const indexed = declare(byX);
+  const whyOf = ({ steps }: SchemaPlan) => steps.find(({ kind }) => kind === 'build-index')?.why;
+  const db = await openMemory({ entities: [indexed], tables: 'ignore' });
+  expect(whyOf(await db.schema.plan())).toMatch(
+    /^The index is built with its table, which has no rows yet\./,
+  );
+  const nothing = '{"format":2,"tables":[],"schemas":{}}';
+  expect(whyOf(await db.schema.check(nothing))).toMatch(/^The index is newly declared: /);
+  await db.schema.apply();
+  expect((await db.schema.plan()).steps).toEqual([]);
   await db.close();
 });

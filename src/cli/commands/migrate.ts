@@ -64,7 +64,7 @@ export function addMigrateCommand(program: Command, context: CliContext): void {
     .action((module: string, place: string, flags: MigrateFlags) =>
       withTools(module, place, { readOnly: looking(context) }, async (tools) => {
         const status = await tools.migrationStatus(flags.dir);
-        context.write(flags.json === true ? asJson(idsIn(status)) : describeStatus(status));
+        context.write(flags.json === true ? asJson(idsIn(status)) : describeStatus(status, flags.dir));
         if (!status.upToDate) throw new CliExit(1);
       }),
     );
@@ -158,7 +158,8 @@ async function deploy(
     );
   else {
     for (const name of applied) context.write(`deployed ${name}\n`);
-    if (applied.length === 0) context.write('No migration is pending.\n');
+    if (status.migrations.length === 0) context.write(noMigration(dir));
+    else if (applied.length === 0) context.write('No migration is pending.\n');
     context.write(describeSteps(status));
   }
   if (status.drift.length + status.contradictions.length > 0) throw new CliExit(1);
@@ -185,14 +186,17 @@ async function undo(module: string, place: string, flags: UndoFlags, context: Cl
   });
 }
 
-function describeStatus(status: MigrationStatus): string {
+const noMigration = (dir: string): string =>
+  `There is no migration in ${dir}. Make one with rowan migrate dev.\n`;
+
+function describeStatus(status: MigrationStatus, dir: string): string {
   const lines = status.migrations.map(({ name, state, at, by }) =>
     [name, state, at === undefined ? '' : new Date(at).toISOString(), by ?? ''].join('  ').trimEnd(),
   );
-  if (status.migrations.length === 0) lines.push('There is no migration. Make one with rowan migrate dev.');
-  else if (!status.declared)
+  if (status.migrations.length > 0 && !status.declared)
     lines.push('The declarations differ from the last migration. Make one with rowan migrate dev.');
-  const text = `${lines.join('\n')}\n${describeSteps(status)}`;
+  const first = status.migrations.length === 0 ? noMigration(dir) : `${lines.join('\n')}\n`;
+  const text = `${first}${describeSteps(status)}`;
   return status.upToDate ? `${text}The database is up to date.\n` : text;
 }
 

@@ -8,6 +8,7 @@ import {
   checkSnapshot,
   describePlan,
   describeSnapshotDifferences,
+  describeSteps,
   planScript,
   type ReadPlanRecord,
   readMigrations,
@@ -187,7 +188,8 @@ async function check(
   if (isFolder && flags.snapshot === true) {
     throw new InvalidArgumentError(`${file} is a folder of migrations. rowan migrate dev adds one to it.`);
   }
-  const before = isFolder ? readMigrations(file).at(-1)?.snapshot : textOf(file);
+  const last = isFolder ? readMigrations(file).at(-1) : undefined;
+  const before = isFolder ? last?.snapshot : textOf(file);
   if (flags.snapshot === true) {
     writeFileSync(file, snapshotOf(declared, systemTables, before));
     return;
@@ -196,13 +198,17 @@ async function check(
     throw new InvalidArgumentError(
       isFolder
         ? `The folder ${file} has no migration. Make one with rowan migrate dev.`
-        : `The snapshot ${file} does not exist. Write it with --snapshot and commit it.`,
+        : `The snapshot ${file} does not exist. Write it with --snapshot and commit it. A folder of migrations is made by rowan migrate dev.`,
     );
   }
   const found = await checkSnapshot(declared, systemTables, before, pruning(flags));
   const { undeclared, differences, same, complete } = found;
-  // A plan without steps prints that tables match.
-  if (same || differs(found) || flags.format !== 'text') print(context, found, flags);
+  const known = last === undefined ? `the snapshot ${file}` : `the last migration, ${last.name}`;
+  if (flags.format !== 'text') print(context, found, flags);
+  else if (same || differs(found))
+    context.write(
+      describeSteps(found, flags.allow, `The declarations are those of ${known}. No table was read.`),
+    );
   if (flags.format === 'text') context.write(describeSnapshotDifferences(differences));
   if (!complete) {
     context.writeError(

@@ -17,13 +17,13 @@ import {
   rmSync,
   writeFileSync,
 } from 'node:fs';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 import { InvalidArgumentError, RowanError, SchemaError } from '../../errors.js';
 import type { Schema } from '../../schema/index.js';
 import { describe } from '../../table/checks.js';
 import { checkSnapshot, type OwnTables, snapshotOf } from '../plan/check-snapshot.js';
 import { canonicalJson, shortHash } from '../plan/plan.js';
-import { allowanceOf, describeChange, describePlan } from '../plan/shell-script.js';
+import { allowanceOf, describeChange, describeSteps } from '../plan/shell-script.js';
 import { describeSnapshotDifferences } from '../plan/snapshot-entities.js';
 import { type Allowance, admit, type SchemaStep } from '../plan/types.js';
 
@@ -83,6 +83,18 @@ export function readMigrations(folder: string): Migration[] {
     );
   }
   return migrations;
+}
+
+/**
+ * The migrations of a folder that must exist: nothing was deployed from another one.
+ * @throws InvalidArgumentError when the folder does not exist, and as {@link readMigrations}.
+ */
+export function readExistingMigrations(folder: string): Migration[] {
+  const migrations = readMigrations(folder);
+  if (existsSync(folder)) return migrations;
+  throw new InvalidArgumentError(
+    `The folder of migrations ${resolve(folder)} does not exist. Give the folder of your migrations (--dir), or make the first one with rowan migrate dev.`,
+  );
 }
 
 function entriesOf(folder: string): Dirent[] {
@@ -169,7 +181,7 @@ export async function makeMigration(
   );
   write(folder, name, {
     [PLAN]: `${JSON.stringify({ format: FORMAT, previous: last?.checksum, allow, steps }, null, 2)}\n`,
-    [TEXT]: `${describePlan(plan, allow)}${describeSnapshotDifferences(found.differences)}${undeclared.join('')}${describeBackOuts(steps)}`,
+    [TEXT]: `${describeSteps(plan, allow, 'No step changes the tables.')}${describeSnapshotDifferences(found.differences)}${undeclared.join('')}${describeBackOuts(steps)}`,
     [SNAPSHOT]: content.snapshot,
   });
   return { name, ...content, checksum: plan.checksum };

@@ -120,7 +120,7 @@ export function readSnapshot(text: string): ReadSnapshot {
       entities === undefined ? [] : [[name, snapshotIndexes(entities)] as const],
     );
     return {
-      state: { namespaces, tables: states, ...(format > 1 && { indexes: new Map(known) }) },
+      state: { namespaces, tables: states, recorded: true, ...(format > 1 && { indexes: new Map(known) }) },
       schemas,
       tables: new Map(tables.map((table) => [table.name, table])),
       format,

@@ -41,16 +41,16 @@ export function planSchema(
   for (const table of declared) {
     const live = state.tables.get(table.descriptor.name);
     if (state.indexes !== undefined && INDEX_DDL !== undefined)
-      indexes.push(...INDEX_DDL.steps(table, state.indexes.get(table.descriptor.name) ?? new Map()));
+      indexes.push(...INDEX_DDL.steps(table, state.indexes.get(table.descriptor.name) ?? new Map(), state));
     if (live === undefined) {
-      before.push(createStep(table));
+      before.push(createStep(table, state));
       continue;
     }
     const { name } = table.descriptor;
     contradictions.push(
       ...stampProblems(table, live.descriptor).map((message) => ({ table: name, message })),
     );
-    for (const step of alterSteps(table, live, options)) (isSlow(step) ? after : before).push(step);
+    for (const step of alterSteps(table, live, options, state)) (isSlow(step) ? after : before).push(step);
     if (options.prune !== true) unmanaged.push(...undeclaredSettings(table, live.descriptor));
     unmanaged.push(...undeclaredRecords(table, live.descriptor));
   }
@@ -79,7 +79,10 @@ function isSplit({ kind }: SchemaStep): boolean {
   return kind === 'split';
 }
 
-function namespaceSteps(declared: readonly TableSchema[], { namespaces }: SchemaState): SchemaStep[] {
+function namespaceSteps(
+  declared: readonly TableSchema[],
+  { namespaces, recorded }: SchemaState,
+): SchemaStep[] {
   const wanted = new Set(declared.map(({ descriptor }) => parseTableName(descriptor.name).namespace));
   wanted.delete(DEFAULT_NAMESPACE);
   return [...wanted]
@@ -89,7 +92,7 @@ function namespaceSteps(declared: readonly TableSchema[], { namespaces }: Schema
       id: `create-namespace:${name}`,
       kind: 'create-namespace',
       class: 'online',
-      why: 'The namespace does not exist.',
+      why: recorded === true ? 'The namespace is newly declared.' : 'The namespace does not exist.',
       table: name,
     }));
 }
@@ -99,7 +102,7 @@ function registerStep(subject: string, table: string): SchemaStep {
     id: `register-schema:${subject}`,
     kind: 'register-schema',
     class: 'online',
-    why: 'The column has an Avro schema that is not registered yet.',
+    why: 'The column has a new Avro schema, which is registered before it is used.',
     table,
     option: subject,
   };

@@ -15,10 +15,15 @@ import { type Admission, type Allowance, admit, type SchemaPlan, type SchemaStep
 
 /** Formats the plan as `rowan schema plan` prints it: for each step one line, and one with the reason. */
 export function describePlan(plan: SchemaPlan, allow: readonly Allowance[] = []): string {
+  return describeSteps(plan, allow, 'Tables match the declarations.');
+}
+
+/** The same, with a line of the caller for a plan without steps: what it was compared with. */
+export function describeSteps(plan: SchemaPlan, allow: readonly Allowance[], none: string): string {
   const { steps, unmanaged, contradictions, checksum } = plan;
   const held = new Set(admit(plan, allow).held);
   const lines: string[] = [];
-  if (steps.length === 0 && contradictions.length === 0) lines.push('Tables match the declarations.');
+  if (steps.length === 0 && contradictions.length === 0) lines.push(none);
   for (const step of steps) {
     lines.push(`${held.has(step) ? '-' : '+'} ${step.id}  [${step.class}]`);
     const change = describeChange(step);

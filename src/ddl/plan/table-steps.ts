@@ -21,26 +21,38 @@ import {
   unmovedColumns,
   unupgradedFrom,
 } from '../table-stamp.js';
-import type { PlanOptions, SchemaStep, StepClass, TableState, UnmanagedSetting } from './types.js';
+import type {
+  PlanOptions,
+  SchemaState,
+  SchemaStep,
+  StepClass,
+  TableState,
+  UnmanagedSetting,
+} from './types.js';
 
 /** Creates a missing table as a whole, with its stamps and splits. */
-export function createStep(table: TableSchema): SchemaStep {
+export function createStep(table: TableSchema, { recorded }: SchemaState): SchemaStep {
   const descriptor = stampedDescriptor(table);
   return {
     id: `create-table:${descriptor.name}`,
     kind: 'create-table',
     class: 'online',
-    why: 'The table does not exist.',
+    why: recorded === true ? 'The table is newly declared.' : 'The table does not exist.',
     table: descriptor.name,
     to: { descriptor, splitKeys: table.splitKeys.map(toHex) },
   };
 }
 
 /** The steps of an existing table, in the order in which they are applied: splits and compactions last. */
-export function alterSteps(table: TableSchema, state: TableState, options: PlanOptions): SchemaStep[] {
+export function alterSteps(
+  table: TableSchema,
+  state: TableState,
+  options: PlanOptions,
+  { recorded }: SchemaState,
+): SchemaStep[] {
   const sets = [...setSteps(table, state.descriptor), ...pruneSteps(table, state.descriptor, options)];
   return [
-    ...familySteps(table, state.descriptor),
+    ...familySteps(table, state.descriptor, recorded === true),
     ...sets,
     ...stampSteps(table, state.descriptor),
     ...(state.enabled
@@ -56,7 +68,7 @@ export function alterSteps(table: TableSchema, state: TableState, options: PlanO
   ];
 }
 
-function familySteps({ descriptor }: TableSchema, live: TableDescriptor): SchemaStep[] {
+function familySteps({ descriptor }: TableSchema, live: TableDescriptor, recorded: boolean): SchemaStep[] {
   const table = descriptor.name;
   const missing = descriptor.families.filter(({ name }) => !hasFamily(live, name));
   const surplus = live.families.filter(({ name }) => !hasFamily(descriptor, name));
@@ -66,7 +78,7 @@ function familySteps({ descriptor }: TableSchema, live: TableDescriptor): Schema
         id: `add-family:${table}/${family.name}`,
         kind: 'add-family',
         class: 'online',
-        why: 'The family is declared but does not exist.',
+        why: recorded ? 'The family is newly declared.' : 'The family is declared but does not exist.',
         table,
         family: family.name,
         to: family,

@@ -125,7 +125,7 @@ export interface IndexDdl {
   /** The stored indexes of tables, by table name. */
   stored(admin: Admin, tables: readonly string[]): Promise<ReadonlyMap<string, StoredIndexes>>;
   /** The steps from the stored indexes of a table to the declared ones. */
-  steps(table: TableSchema, stored: StoredIndexes): SchemaStep[];
+  steps(table: TableSchema, stored: StoredIndexes, state: SchemaState): SchemaStep[];
   /** TypeScript that declares an index: `name: { on: [...], ... }`. Undefined if the metadata does not suffice. */
   source(stored: StoredIndex, columns: readonly NamedColumn[]): Source | undefined;
 }
@@ -136,6 +136,8 @@ export interface SchemaState {
   readonly tables: ReadonlyMap<string, TableState>;
   /** The stored indexes of each declared table, by id in hex; undefined if they were not read. */
   readonly indexes?: ReadonlyMap<string, StoredIndexes> | undefined;
+  /** Whether this is what a snapshot records, so that nothing is known of the tables that exist. */
+  readonly recorded?: boolean;
 }
 
 export interface PlanOptions {

@@ -2,7 +2,14 @@
 
 import { toHex } from '../../bytes/index.js';
 import { elementSource, elementsOf, quoted, type Source } from '../../ddl/introspect/source.js';
-import type { IndexDdl, NamedColumn, SchemaStep, StoredIndex, StoredIndexes } from '../../ddl/plan/types.js';
+import type {
+  IndexDdl,
+  NamedColumn,
+  SchemaState,
+  SchemaStep,
+  StoredIndex,
+  StoredIndexes,
+} from '../../ddl/plan/types.js';
 import { placeOf } from '../../ddl/stamp-format.js';
 import type { TableSchema } from '../../schema/types.js';
 import { indexTableName } from './entry.js';
@@ -16,8 +23,13 @@ export const indexDdl: IndexDdl = {
 };
 
 /** Plans builds of indexes that are declared but not built, and drops of stored ones that are not declared. */
-function indexSteps({ descriptor, entities }: TableSchema, stored: StoredIndexes): SchemaStep[] {
+function indexSteps(
+  { descriptor, entities }: TableSchema,
+  stored: StoredIndexes,
+  state: SchemaState,
+): SchemaStep[] {
   const table = descriptor.name;
+  const why = buildReason(table, state);
   const builds = entities.flatMap((entity) =>
     entity.indexes
       .filter(({ id }) => stored.get(toHex(id))?.state !== 'active')
@@ -27,7 +39,7 @@ function indexSteps({ descriptor, entities }: TableSchema, stored: StoredIndexes
           id: `build-index:${table}/${option}`,
           kind: 'build-index',
           class: 'online',
-          why: 'The index is declared but not built, so queries do not use it yet. From then on every program that writes must declare it, or its rows would be missing in the index.',
+          why,
           table,
           option,
           from: stored.get(toHex(index.id))?.state,
@@ -47,6 +59,14 @@ function indexSteps({ descriptor, entities }: TableSchema, stored: StoredIndexes
     }),
   );
   return [...builds, ...drops];
+}
+
+function buildReason(table: string, { tables, recorded }: SchemaState): string {
+  if (recorded === true)
+    return 'The index is newly declared: queries use it once it is built. From then on every program that writes must declare it, or its rows would be missing in the index.';
+  if (!tables.has(table))
+    return 'The index is built with its table, which has no rows yet. Every program that writes must declare it, or its rows would be missing in the index.';
+  return 'The index is declared but not built, so queries do not use it yet. From then on every program that writes must declare it, or its rows would be missing in the index.';
 }
 
 /** The row key at the end of a non-unique index. */
