@@ -218,6 +218,7 @@ export class SchemaTools {
     return {
       ...this.applicable({}),
       state: () => this.state(),
+      declaredTables: () => this.declared().tables.map(({ descriptor }) => descriptor.name),
       unbuilt: () => this.features.unbuilt(),
       isDeclared: async (snapshot) => (await this.check(snapshot)).same,
     };

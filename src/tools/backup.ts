@@ -244,6 +244,8 @@ function wholeOf(
 export interface KeyChangeRecord {
   readonly from: string;
   readonly to: string;
+  /** The tables of both entities; undefined in records of earlier releases. */
+  readonly tables?: readonly string[];
   readonly state: string;
   /** Positions of change feeds. */
   readonly feedsFrom?: string;
@@ -270,8 +272,10 @@ async function layoutsOf(
     const { families, metadata } = await admin.getDescriptor(table);
     const stamps = stampTexts(metadata).map(([, text]) => readStamp(text));
     const known = stamps.filter((stamp) => typeof stamp !== 'string');
-    const own = changes.filter(({ from, to }) =>
-      known.some(({ entity }) => entity === from || entity === to),
+    const own = changes.filter(
+      ({ from, to, tables: both }) =>
+        (both === undefined || both.includes(table)) &&
+        known.some(({ entity }) => entity === from || entity === to),
     );
     const isBeingChanged = own.some(({ state }) => state !== 'done' && state !== 'aborted');
     const [first] = await admin.getRegions(table);

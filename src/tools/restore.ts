@@ -2,7 +2,7 @@
 
 import { join } from 'node:path';
 import { schemaTableDescriptor } from '../codec/avro/schema-store.js';
-import { ControlTable, controlTableDescriptor, rekeyRow } from '../ddl/index.js';
+import { ControlTable, controlTableDescriptor } from '../ddl/index.js';
 import { InvalidArgumentError } from '../errors.js';
 import { TABLES_OF_COMMITS, tablesMadeOf } from '../features/tables.js';
 import { JobStore, jobTableDescriptor } from '../job/job-store.js';
@@ -84,7 +84,7 @@ async function forgetPositions(engine: Engine): Promise<void> {
   const control = new ControlTable(engine.table(controlTableDescriptor().name));
   for (const before of await control.rekeys<KeyChangeRecord>()) {
     const { feedsFrom: _, feedsUntil: __, ...value } = before.value;
-    await control.change(rekeyRow(value.from, value.to), before, value);
+    await control.change(before.row, before, value);
   }
 }
 

@@ -8,50 +8,16 @@ import { text } from '../../src/codec/index.js';
 import type { Database } from '../../src/database.js';
 import { RowanError } from '../../src/errors.js';
 import type { Rekey } from '../../src/features/rekey/handle.js';
-import { RekeyFeature } from '../../src/features/rekey/rekeying.js';
 import { type KeyElement, part, salt } from '../../src/key/index.js';
-import { compileSchema } from '../../src/mapper/index.js';
 import type { KeyedClass } from '../../src/schema/entity-types.js';
-import type { EntityClass } from '../../src/schema/types.js';
 import type { EmbeddedEngine } from '../../src/store/engine.js';
-import { type Engine, type Get, Put, type Scan, type TableDescriptor } from '../../src/table/index.js';
+import { type Get, Put, type Scan, type TableDescriptor } from '../../src/table/index.js';
 import { openMemory } from '../../src/testing/open-memory.js';
 import { scaled } from '../proof/scale.js';
 import { changeUnderWriters, declareLayouts } from './copied-keys.js';
+import { withoutSteps } from './without-steps.js';
 
 const SEEDS = scaled(1, 8, 100);
-const NO_INDEXES = {
-  paths: () => undefined,
-  handle: () => {
-    throw new Error('there are none');
-  },
-};
-
-/** The changes of keys of an engine that says it has no steps over rows. */
-function withoutSteps(
-  { engine }: Database<EmbeddedEngine>,
-  entities: readonly KeyedClass[],
-  observes = true,
-): RekeyFeature {
-  const remote = new Proxy(engine, {
-    get: (target, name) => {
-      if (name === 'observe' && !observes) return () => () => undefined;
-      if (name === 'capabilities') return { ...target.capabilities, sync: false };
-      const value: unknown = Reflect.get(target, name);
-      return typeof value === 'function' ? value.bind(target) : value;
-    },
-  }) as Engine;
-  const schema = compileSchema(entities);
-  const context = {
-    stored: remote,
-    declared: () => schema,
-    schemaOf: (target: EntityClass) => schema.entity(target),
-    upkeep: () => [],
-    feedPosition: async () => undefined,
-    retire: async () => undefined,
-  };
-  return new RekeyFeature(context, NO_INDEXES);
-}
 
 test('keys are changed by copies under writers, pauses and aborts, and nothing is lost', async () => {
   for (let seed = 1; seed <= SEEDS; seed++) {

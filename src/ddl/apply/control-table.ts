@@ -16,8 +16,8 @@ import { compareAndSet } from '../../table/table.js';
  *
  * Row `l`: the lock. Row `p` + four bytes, big-endian: an applied plan, numbered from 1. Row `r` + the names of two
  * entities with a zero byte between: a change of a key layout (docs/rekey.md). Row `m` + the name of a migration: that it
- * was deployed (docs/migrations.md). Each row is one cell of JSON, `c:v`, and each change
- * of it is a checkAndMutate on the bytes before.
+ * was deployed (docs/migrations.md). Where such a row is the record of another program with other tables, the names of
+ * the tables follow. Each row is one cell of JSON, `c:v`, and each change of it is a checkAndMutate on the bytes before.
  */
 
 const FAMILY = 'c';
@@ -32,8 +32,9 @@ export function controlTableDescriptor(): TableDescriptor {
   return ownTableDescriptor(RECORD_TABLES.schema, FAMILY);
 }
 
-/** A value with its stored bytes, against which the next change is checked. */
+/** A value with its row, and its stored bytes, against which the next change is checked. */
 export interface Kept<T> {
+  readonly row: Uint8Array;
   readonly value: T;
   readonly bytes: Uint8Array;
 }
@@ -44,7 +45,7 @@ export class ControlTable {
 
   async read<T>(row: Uint8Array): Promise<Kept<T> | undefined> {
     const bytes = (await this.table.get(new Get(row).addColumn(FAMILY, VALUE))).getValue(FAMILY, VALUE);
-    return bytes === undefined ? undefined : keptOf<T>(bytes);
+    return bytes === undefined ? undefined : keptOf<T>(row, bytes);
   }
 
   /** Returns undefined if another process was faster. If a response is lost, it reads the cell to find out. */
@@ -55,7 +56,7 @@ export class ControlTable {
   ): Promise<Kept<T> | undefined> {
     const bytes = new Uint8Array(Buffer.from(JSON.stringify(value)));
     const place = { row, family: FAMILY, qualifier: VALUE };
-    return (await compareAndSet(this.table, place, before?.bytes, bytes)) ? { value, bytes } : undefined;
+    return (await compareAndSet(this.table, place, before?.bytes, bytes)) ? { row, value, bytes } : undefined;
   }
 
   /** The time of a value's last change, by the clock of the engine; 0 if it was never changed. */
@@ -82,7 +83,7 @@ export class ControlTable {
   private async under<T>(prefix: Uint8Array): Promise<Kept<T>[]> {
     const found: Kept<T>[] = [];
     const scan = new Scan().setStartStopRowForPrefix(prefix).addColumn(FAMILY, VALUE);
-    for await (const { cells } of this.table.scan(scan)) found.push(keptOf<T>(cells[0]!.value));
+    for await (const { row, cells } of this.table.scan(scan)) found.push(keptOf<T>(row, cells[0]!.value));
     return found;
   }
 }
@@ -95,20 +96,20 @@ export function entryRow(number: number): Uint8Array {
   return row;
 }
 
-/** The row of a re-keying: r, the entity's name, a zero byte, the other's name. */
-export function rekeyRow(from: string, to: string): Uint8Array {
-  return Buffer.concat([REKEY, Buffer.from(`${from}\0${to}`)]);
+/** The row of a key change: r, the entity's name, a zero byte, the other's name; then a zero byte and the name of each table. */
+export function rekeyRow(from: string, to: string, tables: readonly string[] = []): Uint8Array {
+  return Buffer.concat([REKEY, Buffer.from([from, to, ...tables].join('\0'))]);
 }
 
-/** The row of a migration. */
-export function migrationRow(name: string): Uint8Array {
-  return Buffer.concat([MIGRATION, Buffer.from(name)]);
+/** The row of a migration: m, its name; then a zero byte and the name of each table. */
+export function migrationRow(name: string, tables: readonly string[] = []): Uint8Array {
+  return Buffer.concat([MIGRATION, Buffer.from([name, ...tables].join('\0'))]);
 }
 
-function keptOf<T>(bytes: Uint8Array): Kept<T> {
+function keptOf<T>(row: Uint8Array, bytes: Uint8Array): Kept<T> {
   const copy = new Uint8Array(bytes);
   try {
-    return { value: JSON.parse(Buffer.from(copy).toString()) as T, bytes: copy };
+    return { row: new Uint8Array(row), value: JSON.parse(Buffer.from(copy).toString()) as T, bytes: copy };
   } catch (cause) {
     throw new RowanError(
       'ERR_CORRUPTION',

@@ -23,6 +23,8 @@ import { type BackOut, backOutsOf, isAllowed, type Migration } from './migration
 export interface MigrationTarget extends Applicable {
   /** The tables as they are. */
   readonly state: () => Promise<SchemaState>;
+  /** The names of the declared tables. */
+  readonly declaredTables: () => readonly string[];
   /** What is declared and must be built, and no step builds, each a sentence. */
   readonly unbuilt: () => Promise<readonly string[]>;
   /** Whether the declarations are those of a snapshot. */
@@ -33,6 +35,8 @@ export interface MigrationTarget extends Applicable {
 interface MigrationRecord {
   readonly name: string;
   readonly checksum: string;
+  /** The declared tables after it. Undefined in records of earlier releases. */
+  readonly tables?: readonly string[];
   /** `running` while it is deployed, and when that process was killed; `undone` after `undo`. */
   readonly state: 'running' | 'done' | 'undone';
   /** Milliseconds since 1970. */
@@ -89,6 +93,7 @@ export interface DeployOptions extends SessionOptions {
   readonly compact?: boolean;
 }
 
+/** The records of this program, by the names of the migrations, in their order. */
 type Records = ReadonlyMap<string, Kept<MigrationRecord>>;
 
 /** Compares the migrations of a folder with those of a database, and its tables with the declarations. Changes nothing. */
@@ -98,13 +103,38 @@ export async function migrationStatus(
 ): Promise<MigrationStatus> {
   const { name } = controlTableDescriptor();
   const exists = await target.engine.admin.tableExists(name);
-  const records = exists ? await readRecords(new ControlTable(target.engine.table(name))) : new Map();
+  const records = exists
+    ? await readRecords(new ControlTable(target.engine.table(name)), target, migrations)
+    : new Map();
   return statusOf(target, migrations, records);
 }
 
-async function readRecords(control: ControlTable): Promise<Records> {
+/**
+ * Other programs may have migrations of their own on the same engine: their records have none of the tables of this
+ * folder and these declarations.
+ */
+async function readRecords(
+  control: ControlTable,
+  target: MigrationTarget,
+  migrations: readonly Migration[],
+): Promise<Records> {
+  const own = new Set([...target.declaredTables(), ...migrations.flatMap(tablesOf)]);
+  const checksums = new Set(migrations.map(({ checksum }) => checksum));
   const found = await control.migrations<MigrationRecord>();
-  return new Map(found.map((kept) => [kept.value.name, kept]));
+  return new Map(
+    found
+      .filter(
+        ({ value: { tables, checksum } }) =>
+          tables === undefined || checksums.has(checksum) || tables.some((table) => own.has(table)),
+      )
+      .map((kept) => [kept.value.name, kept]),
+  );
+}
+
+/** The declared tables after a migration. */
+function tablesOf({ snapshot }: Migration): string[] {
+  const { tables } = JSON.parse(snapshot) as { readonly tables: readonly { readonly name: string }[] };
+  return tables.map(({ name }) => name);
 }
 
 async function statusOf(
@@ -186,7 +216,7 @@ export async function deployMigrations(
   options: DeployOptions = {},
 ): Promise<DeployedMigrations> {
   return underSchemaLock(target, options, async (session) => {
-    let records = await readRecords(session.control);
+    let records = await readRecords(session.control, target, migrations);
     const pending = pendingOf(migrations, records);
     await refuseMigrations(target, migrations, records);
     const done: SchemaStep[] = [];
@@ -194,9 +224,9 @@ export async function deployMigrations(
       const plan = await target.plan();
       if (at === 0) refuse(plan, undefined);
       const later = idsOf(pending.slice(at + 1));
-      done.push(...(await deployOne(session, plan, migration, later, options)));
+      done.push(...(await deployOne(session, plan, migration, later, records.get(migration.name), options)));
     }
-    records = await readRecords(session.control);
+    records = await readRecords(session.control, target, migrations);
     const status = await statusOf(target, migrations, records);
     return { applied: pending.map(({ name }) => name), done, status };
   });
@@ -237,6 +267,7 @@ async function deployOne(
   plan: SchemaPlan,
   migration: Migration,
   later: ReadonlySet<string>,
+  before: Kept<MigrationRecord> | undefined,
   { compact }: DeployOptions,
 ): Promise<readonly SchemaStep[]> {
   const { control, by } = session;
@@ -252,13 +283,13 @@ async function deployOne(
   const begun: MigrationRecord = {
     name,
     checksum,
+    tables: tablesOf(migration),
     state: 'running',
     begun: Date.now(),
     by,
     held: held.map(({ id }) => id),
   };
   await session.check();
-  const [before] = (await control.migrations<MigrationRecord>()).filter(({ value }) => value.name === name);
   const kept = await record(control, before, begun);
   await session.run({ plan: checksum, migration: name, steps, held });
   await session.check();
@@ -271,13 +302,20 @@ async function record(
   before: Kept<MigrationRecord> | undefined,
   value: MigrationRecord,
 ): Promise<Kept<MigrationRecord>> {
-  const kept = await control.change(migrationRow(value.name), before, value);
+  const row = before?.row ?? (await freeRow(control, value));
+  const kept = await control.change(row, before, value);
   if (kept !== undefined) return kept;
   throw new RowanError(
     'ERR_LOCKED',
     `The record of ${value.name} was written by another process, which took over the schema lock. Deploy again.`,
     { retryable: true },
   );
+}
+
+/** The row of a new record: the short one, unless another program has a migration of this name. */
+async function freeRow(control: ControlTable, { name, tables }: MigrationRecord): Promise<Uint8Array> {
+  const row = migrationRow(name);
+  return (await control.read(row)) === undefined ? row : migrationRow(name, tables);
 }
 
 export interface UndoneMigration {
@@ -308,7 +346,7 @@ export async function undoMigration(
   options: UndoOptions = {},
 ): Promise<UndoneMigration | undefined> {
   return underSchemaLock(target, options, async (session) => {
-    const records = await readRecords(session.control);
+    const records = await readRecords(session.control, target, migrations);
     const last = [...records.values()].findLast(({ value }) => value.state !== 'undone');
     if (last === undefined) return undefined;
     const { name, checksum } = last.value;

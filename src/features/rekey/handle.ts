@@ -277,7 +277,7 @@ export class Rekey {
   private runOf(record: RekeyRecord): RekeyRun {
     const { engine, from, to, dualWrites, access } = this;
     return {
-      target: { engine, from, to, dualWrites, run: record.run },
+      target: { engine, from, to, dualWrites, run: record.run, tables: record.tables },
       record,
       now: () => access.required(),
       checkCutting: () => access.checkCutting(record),
@@ -327,7 +327,8 @@ export class Rekey {
       if (begun === undefined) continue;
       // A process that works at the attempt before may not have heard of its end.
       const { forgetJobs } = await import('./jobs/passes.js');
-      await forgetJobs({ engine: this.engine, from: this.from, to: this.to, run: begun.run - 2 });
+      const { engine, from, to } = this;
+      await forgetJobs({ engine, from, to, run: begun.run - 2, tables: begun.tables });
       return begun;
     }
   }

@@ -3,7 +3,7 @@ import { ControlTable, controlTableDescriptor, ensureTable, type Kept, rekeyRow 
 import { ConflictError } from '../../errors.js';
 import type { EntitySchema } from '../../schema/types.js';
 import type { Engine } from '../../table/index.js';
-import { type RekeyRecord, type RekeyState, STATE_ORDER } from './strategy.js';
+import { isOfTables, type RekeyRecord, type RekeyState, STATE_ORDER, tablesOf } from './strategy.js';
 
 /** Milliseconds between two checks whether another process has ended the change. */
 const POLL_MS = 500;
@@ -13,19 +13,34 @@ const POLL_MS = 500;
  * same change.
  */
 export class RekeyRecordAccess {
-  private readonly row: Uint8Array;
+  private readonly tables: readonly [string, string];
 
   constructor(
     private readonly engine: Engine,
     private readonly from: EntitySchema,
     private readonly to: EntitySchema,
   ) {
-    this.row = rekeyRow(from.name, to.name);
+    this.tables = tablesOf(from, to);
   }
 
   /** Undefined when the change was never begun. */
   async read(): Promise<Kept<RekeyRecord> | undefined> {
-    return (await this.control()).read<RekeyRecord>(this.row);
+    return (await this.find(await this.control())).kept;
+  }
+
+  /**
+   * The row of the record, and what it contains. A program that is the first with these names has the short row. It is
+   * never removed, so the row of a record stays the same.
+   */
+  private async find(
+    control: ControlTable,
+  ): Promise<{ row: Uint8Array; kept: Kept<RekeyRecord> | undefined }> {
+    const { from, to, tables } = this;
+    const row = rekeyRow(from.name, to.name);
+    const kept = await control.read<RekeyRecord>(row);
+    if (kept === undefined || isOfTables(kept.value, tables)) return { row, kept };
+    const longRow = rekeyRow(from.name, to.name, tables);
+    return { row: longRow, kept: await control.read<RekeyRecord>(longRow) };
   }
 
   /** @throws ConflictError when the change was never begun. */
@@ -38,10 +53,13 @@ export class RekeyRecordAccess {
   /** Replaces the record that was read by a new one. Undefined: another process has changed it since. */
   async begin(
     known: Kept<RekeyRecord> | undefined,
-    record: Omit<RekeyRecord, 'changed'>,
+    record: Omit<RekeyRecord, 'changed' | 'tables'>,
   ): Promise<RekeyRecord | undefined> {
-    const next: RekeyRecord = { ...record, changed: this.engine.now() };
-    return (await (await this.control()).change(this.row, known, next)) && next;
+    const { tables, engine } = this;
+    const next: RekeyRecord = { ...record, tables, changed: engine.now() };
+    const control = await this.control();
+    const row = known?.row ?? (await this.find(control)).row;
+    return (await control.change(row, known, next)) && next;
   }
 
   /** Updates the record, whatever its state. */
@@ -76,7 +94,8 @@ export class RekeyRecordAccess {
   /** The time of the engine, which is not below that of any earlier write. */
   async time(): Promise<number> {
     await this.set({});
-    return (await this.control()).changedAt(this.row);
+    const control = await this.control();
+    return control.changedAt((await this.find(control)).row);
   }
 
   /** Whether the record is unchanged since it was read. */
@@ -105,12 +124,12 @@ export class RekeyRecordAccess {
   private async change(what: (known: RekeyRecord) => Partial<RekeyRecord> | undefined): Promise<RekeyRecord> {
     const control = await this.control();
     for (;;) {
-      const known = await control.read<RekeyRecord>(this.row);
+      const { kept: known } = await this.find(control);
       if (known === undefined) throw this.neverBegun();
       const change = what(known.value);
       if (change === undefined) return known.value;
       const next: RekeyRecord = { ...known.value, ...change, changed: this.engine.now() };
-      if ((await control.change(this.row, known, next)) !== undefined) return next;
+      if ((await control.change(known.row, known, next)) !== undefined) return next;
     }
   }
 

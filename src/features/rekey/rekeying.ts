@@ -13,7 +13,13 @@ import { DualWrites } from './jobs/dual-writes.js';
 import { RowEffects } from './jobs/row-effects.js';
 import { mappingProblems } from './jobs/row-mapping.js';
 import { RekeyByCopies } from './remote.js';
-import { type ExplainedKeyChange, hasDualWrites, type RekeyRecord, type RekeyState } from './strategy.js';
+import {
+  type ExplainedKeyChange,
+  hasDualWrites,
+  type RekeyRecord,
+  type RekeyState,
+  tablesOf,
+} from './strategy.js';
 import { withoutKeyChange } from './tables.js';
 
 /** The indexes of a database's entities whose entries a key change must maintain. */
@@ -33,10 +39,12 @@ interface RekeyingContext
 export class RekeyFeature implements Feature {
   private readonly dualWrites = new Map<string, DualWrites>();
   private readonly handles = new Map<string, Rekey>();
-  /** The known changes: entity names, and the signature of the old key. */
-  private readonly known: Pick<RekeyRecord, 'from' | 'to' | 'fromKey'>[] = [];
+  /** The known changes: entities and their tables, and the signature of the old key. */
+  private readonly known: Pick<RekeyRecord, 'from' | 'to' | 'tables' | 'fromKey'>[] = [];
   /** The changes whose old rows were removed when the database was opened, or were being removed. */
   private readonly over: RekeyRecord[] = [];
+  /** The changes in progress of tables that no entity of this program is declared over. */
+  private readonly ofOthers: RekeyRecord[] = [];
   /** Whether the table of records exists. */
   private isRecorded = false;
   /** By the name of the old entity: ends the refusal of its writes. */
@@ -65,19 +73,22 @@ export class RekeyFeature implements Feature {
 
   /**
    * Starts the dual writes of entities whose keys are being changed, before anything is written. @throws
-   * SchemaError when an entity of a change in progress is not declared, or its key differs.
+   * SchemaError when an entity of a change in progress is not declared, or its key differs, and this program has one
+   * of the tables.
    */
   async resume(): Promise<void> {
     const { sync, readOnly } = this.engine.capabilities;
     if (!sync) return;
+    const declared = this.declared().tables.map(({ descriptor }) => descriptor.name);
     for (const record of await this.records()) {
       this.known.push(record);
       if (readOnly === true) continue;
-      const from = this.named(record.from);
-      const to = this.named(record.to);
-      if (hasDualWrites(record.state))
-        this.follow(this.required(from, record), this.required(to, record), record);
-      else if (record.state === 'cleanup' || record.state === 'done') this.over.push(record);
+      const { from, to } = this.entitiesOf(record);
+      if (hasDualWrites(record.state)) {
+        if (isAbout(record, declared))
+          this.follow(this.required(from, record), this.required(to, record), record);
+        else this.leave(record);
+      } else if (record.state === 'cleanup' || record.state === 'done') this.over.push(record);
     }
     this.adopt();
   }
@@ -85,9 +96,29 @@ export class RekeyFeature implements Feature {
   /** Refuses writes of old entities, also of those that are added. */
   adopt(): void {
     for (const record of this.over) {
-      const from = this.named(record.from);
+      const { from } = this.entitiesOf(record);
       if (from?.key.signature === record.fromKey) this.refuseWrites(from, record.to);
     }
+  }
+
+  /** Refuses added entities over the tables of another program's change in progress. */
+  check(entities: readonly EntitySchema[]): void {
+    const added = entities.map(({ table }) => table.descriptor.name);
+    const record = this.ofOthers.find((each) => isAbout(each, added));
+    if (record === undefined) return;
+    const problem = notFollowed(record);
+    throw new SchemaError(problem, [problem]);
+  }
+
+  /** Refuses writes of tables of which this program declares none, and whose writes need a second row. */
+  private leave(record: RekeyRecord): void {
+    this.ofOthers.push(record);
+    for (const table of new Set(record.tables))
+      this.engine.observe(table, {
+        before: () => {
+          throw new UnsupportedError(notFollowed(record), { details: { table } });
+        },
+      });
   }
 
   private async records(): Promise<readonly RekeyRecord[]> {
@@ -104,13 +135,18 @@ export class RekeyFeature implements Feature {
   async plannedTables(tables: LiveTables): Promise<LiveTables> {
     if (this.engine.capabilities.sync) return tables;
     const planned = new Map(tables);
-    const set = (entity: string, keyAs: string, change: (live: TableDescriptor) => TableDescriptor): void => {
-      const schema = this.named(entity);
+    const set = (
+      schema: EntitySchema | undefined,
+      keyAs: string,
+      change: (live: TableDescriptor) => TableDescriptor,
+    ): void => {
       const live = schema && planned.get(schema.table.descriptor.name);
       if (live !== undefined && schema?.key.signature === keyAs) planned.set(live.name, change(live));
     };
-    for (const { from, to, fromKey, toKey, state, kept, keptNew } of await this.records()) {
+    for (const record of await this.records()) {
+      const { fromKey, toKey, state, kept, keptNew } = record;
       if (state === 'aborted') continue;
+      const { from, to } = this.entitiesOf(record);
       const isDone = state === 'done';
       set(from, fromKey, (live) => withoutKeyChange(live, isDone ? undefined : kept, false));
       if (!isDone) set(to, toKey, (live) => withoutKeyChange(live, keptNew));
@@ -118,14 +154,13 @@ export class RekeyFeature implements Feature {
     return planned;
   }
 
-  async keyChanges({ name }: EntitySchema): Promise<readonly KeyChange[]> {
+  async keyChanges(entity: EntitySchema): Promise<readonly KeyChange[]> {
     const { sync } = this.engine.capabilities;
-    return (await this.records()).flatMap(({ from, to, state, feedsFrom, feedsUntil }): KeyChange[] => {
-      if (from !== name && to !== name) return [];
+    return (await this.records()).flatMap((record): KeyChange[] => {
+      const { from, to, state, feedsFrom, feedsUntil } = record;
       const change = { stage: stageOf(state, sync), feedsFrom, feedsUntil };
-      return [
-        from === name ? { side: 'old', other: to, ...change } : { side: 'new', other: from, ...change },
-      ];
+      if (isSide(record, 'from', entity)) return [{ side: 'old', other: to, ...change }];
+      return isSide(record, 'to', entity) ? [{ side: 'new', other: from, ...change }] : [];
     });
   }
 
@@ -155,11 +190,11 @@ export class RekeyFeature implements Feature {
    * Entities whose keys are or were changed to those of this one, where both keys order rows alike: their cursors
    * hold the same key values.
    */
-  formerNames({ name, key }: EntitySchema): readonly string[] {
+  formerNames(entity: EntitySchema): readonly string[] {
     if (this.known.length === 0) return [];
-    const own = unsalted(key.signature);
+    const own = unsalted(entity.key.signature);
     return this.known
-      .filter(({ to, fromKey }) => to === name && unsalted(fromKey) === own)
+      .filter((change) => isSide(change, 'to', entity) && unsalted(change.fromKey) === own)
       .map(({ from }) => from);
   }
 
@@ -172,7 +207,12 @@ export class RekeyFeature implements Feature {
     if (handle === undefined) {
       handle = this.make(source, target);
       this.handles.set(name, handle);
-      this.known.push({ from: source.name, to: target.name, fromKey: source.key.signature });
+      this.known.push({
+        from: source.name,
+        to: target.name,
+        tables: tablesOf(source, target),
+        fromKey: source.key.signature,
+      });
     }
     return handle;
   }
@@ -273,8 +313,13 @@ export class RekeyFeature implements Feature {
     this.refusing.set(name, refuse);
   }
 
-  private named(name: string): EntitySchema | undefined {
-    return this.declared().entities.find((entity) => entity.name === name);
+  /** The declared entities of a change. */
+  private entitiesOf(record: RekeyRecord): { from: EntitySchema | undefined; to: EntitySchema | undefined } {
+    const { entities } = this.declared();
+    return {
+      from: entities.find((entity) => isSide(record, 'from', entity)),
+      to: entities.find((entity) => isSide(record, 'to', entity)),
+    };
   }
 
   private required(entity: EntitySchema | undefined, record: RekeyRecord): EntitySchema {
@@ -286,6 +331,28 @@ export class RekeyFeature implements Feature {
       'writes now would be missing in the new layout. Open the database with the earlier declarations of both until the change is cleaned up or aborted.';
     throw new SchemaError(problem, [problem]);
   }
+}
+
+/** Whether a change is about one of the tables. Records of earlier releases do not name theirs: it may be. */
+function isAbout({ tables }: RekeyRecord, names: readonly string[]): boolean {
+  return tables === undefined || tables.some((table) => names.includes(table));
+}
+
+function notFollowed({ from, to, state, tables }: RekeyRecord): string {
+  return (
+    `The keys of ${from} are being changed to those of ${to} (${state}), in ${[...new Set(tables)].map((name) => `table "${name}"`).join(' and ')}: ` +
+    'a write of this program, which was opened without both, would be missing in the new layout. Open the database with both until the change is cleaned up or aborted.'
+  );
+}
+
+/** Whether an entity is the old or the new one of a change. */
+function isSide(
+  record: Pick<RekeyRecord, 'from' | 'to' | 'tables'>,
+  side: 'from' | 'to',
+  { name, table }: EntitySchema,
+): boolean {
+  const own = record.tables?.[side === 'from' ? 0 : 1] ?? table.descriptor.name;
+  return record[side] === name && own === table.descriptor.name;
 }
 
 /** @param sync whether a write and its copy are one step. */

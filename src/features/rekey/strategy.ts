@@ -1,4 +1,5 @@
 import type { JobRunOptions } from '../../job/index.js';
+import type { EntitySchema } from '../../schema/types.js';
 import type { KeepDeletedCells } from '../../table/index.js';
 import type { RekeyDifferences } from './jobs/compare.js';
 import type { RekeyTarget } from './jobs/passes.js';
@@ -43,6 +44,8 @@ export type KeptDeletes = Readonly<Record<string, KeepDeletedCells>>;
 export interface RekeyRecord {
   readonly from: string;
   readonly to: string;
+  /** The tables of `from` and `to`. Undefined in records of earlier releases. */
+  readonly tables?: readonly [from: string, to: string];
   readonly fromKey: string;
   readonly toKey: string;
   readonly state: RekeyState;
@@ -67,6 +70,16 @@ export interface RekeyRecord {
   readonly rested?: number;
   /** HBase, Bigtable: the call of `cutOver` that made the old table read-only last. No other call makes it writable again. */
   readonly cutting?: string;
+}
+
+/** The tables of the two entities of a key change. */
+export function tablesOf(from: EntitySchema, to: EntitySchema): readonly [from: string, to: string] {
+  return [from.table.descriptor.name, to.table.descriptor.name];
+}
+
+/** Whether a record is of these tables. Programs with other tables may change the keys of entities of the same names. */
+export function isOfTables({ tables }: Pick<RekeyRecord, 'tables'>, [from, to]: readonly string[]): boolean {
+  return tables === undefined || (tables[0] === from && tables[1] === to);
 }
 
 /** The states of a change that is not aborted, in their order. */

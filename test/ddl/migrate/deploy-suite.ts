@@ -1,10 +1,10 @@
 /** What deploying migrations does, on any engine. */
 
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it } from 'vitest';
-import type { Allowance } from '../../../src/ddl/index.js';
+import { type Allowance, ControlTable } from '../../../src/ddl/index.js';
 import type { Engine } from '../../../src/table/index.js';
 import { type Release, toolsOf } from './releases.js';
 
@@ -178,6 +178,56 @@ export function deploySuite({ engine: engineOf, other, table: tableOf, end }: De
     expect([await family('x'), (await family())!.versions]).toEqual([undefined, 1]);
     expect((await tools(release).deploy(folder)).status.upToDate).toBe(true);
     expect((await family())!.versions).toBe(4);
+  });
+
+  it('leaves the migrations of another program alone, whose tables are others', async () => {
+    const theirs = join(folder, 'theirs');
+    const otherTable = `${table}_theirs`;
+    const others = (release: Release) => toolsOf(engine, otherTable, release);
+    const first = await make({}, 'orders');
+    const made = await others({}).makeMigration(theirs, { title: 'orders' });
+    // Both were made in the same second, under the same title.
+    if (made!.name !== first) renameSync(join(theirs, made!.name), join(theirs, first));
+    expect((await tools({}).deploy(folder)).applied).toEqual([first]);
+    expect((await others({}).migrationStatus(theirs)).migrations).toMatchObject([
+      { name: first, state: 'pending' },
+    ]);
+    const deployed = await others({}).deploy(theirs);
+    expect(deployed).toMatchObject({ applied: [first], status: { upToDate: true } });
+    expect(deployed.done.map(({ table: each }) => each)).toContain(otherTable);
+    const second = (await others({ versions: 2 }).makeMigration(theirs))!.name;
+    await others({ versions: 2 }).deploy(theirs);
+    expect(await tools({}).migrationStatus(folder)).toMatchObject({
+      upToDate: true,
+      migrations: [{ name: first, state: 'applied' }],
+    });
+    // The last one of this folder, not of the database.
+    expect(await tools({}).undoMigration(folder)).toMatchObject({ name: first });
+    expect(await states({})).toEqual(['pending']);
+    expect((await others({ versions: 2 }).migrationStatus(theirs)).migrations).toMatchObject([
+      { name: first, state: 'applied' },
+      { name: second, state: 'applied' },
+    ]);
+    expect((await tools({}).deploy(folder)).applied).toEqual([first]);
+    // One's own is found to be missing though another's has the same name.
+    rmSync(join(folder, first), { recursive: true });
+    expect((await tools({}).migrationStatus(folder)).migrations).toMatchObject([
+      { name: first, state: 'missing' },
+    ]);
+  });
+
+  it('takes records of earlier releases, which do not name their tables, as its own', async () => {
+    const first = await make({}, 'orders');
+    await tools({}).deploy(folder);
+    const control = new ControlTable(engine.table('rowan_schema'));
+    const before = (await control.read<{ tables?: string[] }>(Buffer.from(`m${first}`)))!;
+    expect(before.value.tables).toEqual([table]);
+    const { tables: _, ...earlier } = before.value;
+    await control.change(before.row, before, earlier);
+    expect(await states({})).toEqual(['applied']);
+    rmSync(join(folder, first), { recursive: true });
+    expect(await states({})).toEqual(['missing']);
+    await expect(tools({}).deploy(folder)).rejects.toThrow('the folder does not have it');
   });
 }
 

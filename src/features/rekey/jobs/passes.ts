@@ -17,6 +17,8 @@ export interface RekeyTarget {
   readonly dualWrites: DualWrites;
   /** The number of times the change was begun. */
   readonly run: number;
+  /** The tables, as the record has them: undefined where an earlier release began the change. */
+  readonly tables: readonly string[] | undefined;
 }
 
 export function tableOf({ engine }: RekeyTarget, schema: EntitySchema): StepTable {
@@ -44,8 +46,8 @@ export type RekeyWork = 'copy' | 'catch-up' | 'verify' | 'lost' | 'remove-old' |
 
 const WORKS: readonly RekeyWork[] = ['copy', 'catch-up', 'verify', 'lost', 'remove-old', 'remove-new'];
 
-function jobName({ from, to, run }: Omit<RekeyTarget, 'dualWrites'>, work: RekeyWork): string {
-  return toolJobName(`rekey-${work}`, from.name, to.name, String(run));
+function jobName({ from, to, run, tables = [] }: Omit<RekeyTarget, 'dualWrites'>, work: RekeyWork): string {
+  return toolJobName(`rekey-${work}`, from.name, to.name, String(run), ...tables);
 }
 
 /** Runs passes as a job. Resumes an unfinished one. */
