@@ -87,6 +87,12 @@ function shownPart({ codec }: KeyPart, value: unknown): unknown {
   }
 }
 
+/** The values of an entity's key, for the details of errors. */
+export function keyValues(schema: EntitySchema, source: unknown): Record<string, unknown> {
+  const record = source as Readonly<Record<string, unknown>>;
+  return Object.fromEntries(schema.key.parts.map(({ name }) => [name, record[name]]));
+}
+
 /** The parts of a key as text. */
 export function keyText(schema: EntitySchema, source: unknown): string {
   const record = source as Readonly<Record<string, unknown>>;

@@ -2,7 +2,7 @@ import { ConflictError } from '../errors.js';
 import type { ColumnSchema, EntitySchema } from '../schema/types.js';
 import { type Get, LATEST_TIMESTAMP, Put, type RowMutation } from '../table/index.js';
 import type { Expectation } from './change.js';
-import { keyText } from './row-access.js';
+import { keyText, keyValues } from './row-access.js';
 import type { RowImage } from './row-image.js';
 
 /**
@@ -98,7 +98,13 @@ export class VersionLock {
         : `its version was ${String(version)} when it was read, and another write has changed it since`;
     return new ConflictError(
       `${this.schema.name} ${keyText(this.schema, entity)} was not written: ${expected}. Read it again and repeat the change.`,
-      { details: { entity: this.schema.name, property: this.property } },
+      {
+        details: {
+          entity: this.schema.name,
+          property: this.property,
+          key: keyValues(this.schema, entity),
+        },
+      },
     );
   }
 }

@@ -31,7 +31,7 @@ import {
 } from './options.js';
 import { PlainPuts } from './plain-puts.js';
 import { replacementOf } from './replacement.js';
-import { keyText, notFound, type RepositoryContext, rowOfKey } from './row-access.js';
+import { keyText, keyValues, notFound, type RepositoryContext, rowOfKey } from './row-access.js';
 import { RowBuilder } from './row-builder.js';
 import { type Existence, RowMarker } from './row-marker.js';
 import { VersionLock } from './version-lock.js';
@@ -259,7 +259,7 @@ export class WriteCompiler {
     return new ConflictError(
       `${schema.name} ${keyText(schema, entity)} exists already. Use put to overwrite it, or update to change it` +
         `${rowMarker.deletedAt === undefined ? '.' : '; if it was deleted, restore brings it back and purge makes room.'}`,
-      { details: { entity: schema.name } },
+      { details: { entity: schema.name, key: keyValues(schema, entity) } },
     );
   }
 

@@ -165,6 +165,16 @@ describe('@Version', () => {
     });
   });
 
+  test('a conflict names the entity and its key, as that of insert does', async () => {
+    await pages.put({ id: 'named', title: 'a' });
+    const details = { entity: 'Page', key: { id: 'named' } };
+    const refused = { code: 'ERR_CONFLICT', details: { ...details, property: 'version' } };
+    const stale = { id: 'named', title: 'b', version: 7 };
+    await expect(pages.put(stale)).rejects.toMatchObject(refused);
+    await expect(pages.update({ id: 'named' }, { title: 'b', version: 7 })).rejects.toMatchObject(refused);
+    await expect(pages.insert({ id: 'named' })).rejects.toMatchObject({ code: 'ERR_CONFLICT', details });
+  });
+
   test('is held and counted behind checks', async () => {
     await pages.put({ id: 'check', state: 'open' });
     await pages.update({ id: 'check' }, { title: 'two' });

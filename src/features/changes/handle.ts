@@ -5,6 +5,7 @@ import { RowLoader } from '../../query/index.js';
 import { parseKeyConditions } from '../../query/key-conditions.js';
 import { loadTexts } from '../../query/loader.js';
 import { checkNames } from '../../query/slice.js';
+import { keyValues } from '../../repository/row-access.js';
 import type { KeyedClass } from '../../schema/entity-types.js';
 import type { AdoptedSchema } from '../../schema/index.js';
 import type { EntitySchema } from '../../schema/types.js';
@@ -223,7 +224,7 @@ export class ChangesFeature implements Feature {
       const { target } = found.schema;
       changes.push({
         entity: target,
-        key: keyOf(found.schema, is ?? was!),
+        key: keyValues(found.schema, is ?? was!),
         operation,
         before: was,
         after: is,
@@ -260,10 +261,6 @@ function wantedRows(schema: EntitySchema, prefix: unknown): (row: Uint8Array) =>
         compareBytes(row, start) >= 0 && (stop === undefined || compareBytes(row, stop) < 0),
     ) &&
     (check === undefined || check(row));
-}
-
-function keyOf({ key }: EntitySchema, entity: object): Record<string, unknown> {
-  return Object.fromEntries(key.parts.map(({ name }) => [name, Reflect.get(entity, name)]));
 }
 
 /** @throws UnsupportedError on an entity whose rows do not show the outcome of a change. */

@@ -10,6 +10,7 @@
  * readers check against the row (docs/indexes-internals.md).
  */
 
+import { toHex } from '../../bytes/index.js';
 import { ConflictError, RowanError, TimeoutError } from '../../errors.js';
 import type { EntitySchema } from '../../schema/types.js';
 import {
@@ -130,7 +131,7 @@ export class IntentDriver<Entries extends RowEntries | undefined = RowEntries | 
         new ConflictError(
           `A row of ${this.schema.name} was changed by others, or a value of a unique index was being claimed, at each of ` +
             `${ROW_ATTEMPTS} attempts. Try again later.`,
-          { retryable: true },
+          { retryable: true, details: { entity: this.schema.name, keyHex: toHex(work.row) } },
         ),
       );
     }

@@ -1,6 +1,6 @@
 /** The executor of HBase: the writing step re-checks what a change has read. */
 
-import { equalBytes } from '../../bytes/index.js';
+import { equalBytes, toHex } from '../../bytes/index.js';
 import { ConflictError, RowanError, TimeoutError, UnsupportedError } from '../../errors.js';
 import { isGet } from '../../table/get-and-scan.js';
 import {
@@ -100,7 +100,7 @@ export class RemoteExecutor implements ChangeExecutor {
       }
       throw new ConflictError(
         `Other writers changed the row at each of ${ROW_ATTEMPTS} attempts of the ${change.operation}. Try again later.`,
-        { retryable: true },
+        { retryable: true, details: { table: this.table.name, keyHex: toHex(change.row) } },
       );
     };
     return this.rowLock.run(change.row, 'alone', write, options);
