@@ -20,8 +20,10 @@ interface DiagramEntity {
 interface DiagramProperty {
   readonly name: string;
   readonly type: string;
-  /** `PK`: part of the key; `UK`: of a unique index of it alone. */
+  /** `PK`: part of the key; `UK`: part of a unique index. */
   readonly mark?: 'PK' | 'UK';
+  /** Of `UK`: the other parts of the index, together with which it is unique. */
+  readonly uniqueWith?: readonly string[];
   /** The family; undefined for parts of the key. */
   readonly family?: string;
 }
@@ -64,9 +66,10 @@ export function entityDiagram(schema: Schema, options: DiagramOptions = {}): str
   const lines = ['erDiagram'];
   for (const { name, properties } of entities) {
     lines.push(`  ${word(name)} {`);
-    for (const { name: property, type, mark, family } of properties) {
-      const note = family === undefined ? '' : ` "${family}"`;
-      lines.push(`    ${word(type)} ${word(property)}${mark === undefined ? '' : ` ${mark}`}${note}`);
+    for (const { name: property, type, mark, family, uniqueWith } of properties) {
+      const shared = uniqueWith === undefined ? '' : `, unique with ${uniqueWith.join(', ')}`;
+      const note = family === undefined ? '' : ` "${family}${shared}"`;
+      lines.push(`    ${typeWord(type)} ${word(property)}${mark === undefined ? '' : ` ${mark}`}${note}`);
     }
     lines.push('  }');
   }
@@ -85,12 +88,10 @@ function withTargets(schema: Schema, entities: readonly EntitySchema[]): EntityS
 }
 
 function propertiesOf({ key, columns, indexes }: EntitySchema, listed: boolean): DiagramProperty[] {
-  const unique = new Set(
-    indexes.filter((index) => index.unique && index.parts.length === 1).flatMap(({ parts }) => parts),
-  );
+  const unique = uniqueColumns(indexes);
   const properties: DiagramProperty[] = key.parts.map(({ name, codec }) => ({
     name,
-    type: codec.name,
+    type: typeName(codec.name),
     mark: 'PK',
   }));
   if (!listed) return properties;
@@ -100,12 +101,32 @@ function propertiesOf({ key, columns, indexes }: EntitySchema, listed: boolean):
     if (parts.has(property)) continue;
     properties.push({
       name: property,
-      type: isSingleCell(column) ? codec.name : `${kind} ${codec.name}`,
+      type: isSingleCell(column) ? typeName(codec.name) : `${kind} ${typeName(codec.name)}`,
       family,
-      ...(unique.has(property) && { mark: 'UK' }),
+      ...unique.get(property),
     });
   }
   return properties;
+}
+
+type UniqueMark = Pick<DiagramProperty, 'uniqueWith'> & { readonly mark: 'UK' };
+
+/** The marks of the parts of unique indexes. What is unique alone is so whatever other indexes have it. */
+function uniqueColumns(indexes: EntitySchema['indexes']): Map<string, UniqueMark> {
+  const marks = new Map<string, UniqueMark>();
+  const unique = indexes.filter((index) => index.unique);
+  for (const { parts } of unique.toSorted((a, b) => a.parts.length - b.parts.length)) {
+    for (const part of parts) {
+      const uniqueWith = parts.filter((other) => other !== part);
+      if (!marks.has(part)) marks.set(part, { mark: 'UK', ...(uniqueWith.length > 0 && { uniqueWith }) });
+    }
+  }
+  return marks;
+}
+
+/** The name of a codec without arguments that are texts or lists: `enumeration`, not `enumeration("open"=1,"shipped"=2)`. */
+function typeName(codec: string): string {
+  return codec.replace(/"(?:[^"\\]|\\.)*"/g, ',').replace(/\([^()]*[^\w()][^()]*\)/g, '');
 }
 
 /** A relation to one is drawn where it is declared, and one to many only if the other entity has none back. */
@@ -128,4 +149,10 @@ function linksOf(schema: Schema, entity: EntitySchema, shown: readonly EntitySch
 }
 
 /** A name as Mermaid takes it: letters, digits, `_` and `-`. */
-const word = (name: string): string => name.replace(/[^\p{L}\p{N}_-]+/gu, '_').replace(/^(?=\p{N})/u, '_');
+const word = (name: string): string => mermaid(name, /[^\p{L}\p{N}_-]+/gu);
+
+/** A type may have parentheses, too. */
+const typeWord = (name: string): string => mermaid(name, /[^\p{L}\p{N}_()-]+/gu);
+
+const mermaid = (name: string, others: RegExp): string =>
+  name.replace(others, '_').replace(/^(?=\p{N})/u, '_');

@@ -9,6 +9,7 @@ import {
   Column,
   Counter,
   Entity,
+  index,
   part,
   Reference,
   References,
@@ -17,8 +18,8 @@ import {
   uniqueIndex,
 } from '../../decorators/index.js';
 import { svgDiagram } from '../../src/cli/diagram-svg.js';
-import { date, decimal, text } from '../../src/codec/index.js';
-import { uint32 } from '../../src/key/index.js';
+import { date, decimal, enumeration, fixedString, text } from '../../src/codec/index.js';
+import { desc, uint32 } from '../../src/key/index.js';
 import { compileSchema } from '../../src/mapper/index.js';
 import { diagramOf, entityDiagram } from '../../src/schema/diagram.js';
 import { run } from './run.js';
@@ -67,7 +68,7 @@ const ALL = `erDiagram
   }
   Product {
     text code PK
-    decimal_2_ price "d"
+    decimal(2) price "d"
   }
   Order }o--o| Customer : "customer"
   Order }o--o| Product : "product"
@@ -86,6 +87,34 @@ test('draws some entities with those that they refer to', () => {
   const some = entityDiagram(schema, { entities: [schema.entity(Product)] });
   expect(some).not.toContain('Order');
   expect(entityDiagram(schema, { entities: [schema.entity(Order)] })).toBe(ALL);
+});
+
+test('a type is the name of its codec, and what several values make unique is marked', () => {
+  @Entity({ table: table('accounts') })
+  class Account {
+    static readonly key = rowKey(part('id'));
+    static readonly indexes = {
+      byName: uniqueIndex('tenant', 'name'),
+      byCode: uniqueIndex('code'),
+      byTenant: index('tenant', 'plan'),
+    };
+    id!: string;
+    @Column('d:t', text) tenant!: string;
+    @Column('d:n', text) name!: string;
+    @Column('d:c', fixedString(4, '_')) code!: string;
+    @Column('d:p', enumeration({ free: 1, 'pro (old)': 2 })) plan?: 'free' | 'pro (old)';
+    @Column('d:r', desc(enumeration({ a: 1 }))) rank?: 'a';
+  }
+  expect(entityDiagram(compileSchema([Account]))).toBe(`erDiagram
+  Account {
+    text id PK
+    fixedString code UK "d"
+    text name UK "d, unique with tenant"
+    enumeration plan "d"
+    desc(enumeration) rank "d"
+    text tenant UK "d, unique with name"
+  }
+`);
 });
 
 const MODULE = fileURLToPath(new URL('../../build/test/fixtures/stores/entities.js', import.meta.url));
