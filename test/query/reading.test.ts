@@ -228,7 +228,7 @@ it('holds what it is asked to what it can be', async () => {
   await expect(wide.find({ id: 'a' }).all({ max: Number.NaN })).rejects.toMatchObject({
     code: 'ERR_INVALID_ARGUMENT',
   });
-  await expect(wide.get({ id: 7 } as never)).rejects.toThrow(/^Wide: Key part "id"/);
+  await expect(wide.get({ id: 7 } as never)).rejects.toThrow(/^Wide: key part "id"/);
   const deep = (): unknown =>
     wide.find({ id: 'a' }).where((w) => {
       let one = w.not({ price: '1' });

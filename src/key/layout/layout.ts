@@ -211,7 +211,8 @@ export class CompiledLayout implements SteppedLayout {
     const { entity } = this.traits;
     if (entity === undefined || !(error instanceof KeyError) || error instanceof MissingTextError)
       return error;
-    return new KeyError(`${entity}: ${error.message}`, {
+    const said = error.message.replace(/^(?:Key part|The row)\b/, (first) => first.toLowerCase());
+    return new KeyError(`${entity}: ${said}`, {
       cause: error.cause,
       details: { entity, ...error.details },
     });
