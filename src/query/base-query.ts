@@ -146,8 +146,8 @@ export abstract class BaseQuery<T> implements AsyncIterable<T> {
   /**
    * Returns a page of `size` rows (no default), with cursors to the next and the previous page; with `total: true`,
    * also the number of all rows. Cursors are bound to the query: other queries reject them.
-   * @throws InvalidArgumentError without options; QueryError on a size that is not positive, and on a cursor of
-   *   another query.
+   * @throws InvalidArgumentError without options, and on a size that is not positive; QueryError on a cursor of another
+   *   query.
    */
   async page(options: PageOptions): Promise<Page<T>> {
     const page = await this.readPage(options);

@@ -178,7 +178,7 @@ function placeOf(
 
 /**
  * Checks that a query can change its rows. @returns what changes them, and the condition that the step checks again.
- * @throws QueryError when it cannot, and on wrong options.
+ * @throws QueryError when it cannot; InvalidArgumentError on wrong options.
  */
 export function checkBulk(
   query: Pick<BulkQuery, 'spec' | 'changer'>,
@@ -200,10 +200,10 @@ function checkOptions(doing: string, options: BulkOptions): void {
     );
   }
   if (onProgress !== undefined && typeof onProgress !== 'function') {
-    throw new QueryError(`${doing}: onProgress is a function, not ${describe(onProgress)}.`);
+    throw new InvalidArgumentError(`${doing}: onProgress is a function, not ${describe(onProgress)}.`);
   }
   if (recheck !== undefined && typeof recheck !== 'boolean') {
-    throw new QueryError(`${doing}: recheck is true or false, not ${describe(recheck)}.`);
+    throw new InvalidArgumentError(`${doing}: recheck is true or false, not ${describe(recheck)}.`);
   }
 }
 

@@ -312,8 +312,8 @@ export class EntityQuery<C extends KeyedClass, T = EntityOf<C>> extends BaseQuer
    *   .downsample('points', { every: '5m', by: ['host'] }, (on) => ({ mean: on.avg(), most: on.max() }));
    * // [{ host: 'a', at: 2026-01-01T10:00:00.000Z, mean: 0.5, most: 1 }, …]
    * ```
-   * @throws QueryError when the property is not packed or its values have no such figure, on an invalid length, and when
-   * there are more rows than `maxGroups` (100,000); `ERR_FULL_SCAN` as every query.
+   * @throws QueryError when the property is not packed or its values have no such figure, and when there are more rows
+   * than `maxGroups` (100,000); InvalidArgumentError on an invalid length; `ERR_FULL_SCAN` as every query.
    */
   async downsample<
     P extends PointsOf<EntityOf<C>>,

@@ -56,7 +56,7 @@ const READ: readonly string[] = [
 ];
 const FIND: readonly string[] = [...READ, 'fullScan', 'concurrency', 'caching', 'join', 'threads'];
 
-/** @throws QueryError on invalid and on unknown options. */
+/** @throws InvalidArgumentError on invalid and on unknown options. */
 export function checkFindOptions(options: FindOptions, doing = 'find'): FindOptions {
   checkNames(doing, options, FIND);
   checkCount('concurrency', options.concurrency);
@@ -126,17 +126,17 @@ export function checkReadOptions(doing: string, options: ReadOptionsOf | undefin
 
 function checkFlag(name: string, value: boolean | undefined): void {
   if (value === undefined || typeof value === 'boolean') return;
-  throw new QueryError(`${name} is true or false, not ${describe(value)}.`);
+  throw new InvalidArgumentError(`${name} is true or false, not ${describe(value)}.`);
 }
 
 function checkConsistency(value: Consistency | undefined): void {
   if (value === undefined || value === 'STRONG' || value === 'TIMELINE') return;
-  throw new QueryError(`consistency is "STRONG" or "TIMELINE", not ${describe(value)}.`);
+  throw new InvalidArgumentError(`consistency is "STRONG" or "TIMELINE", not ${describe(value)}.`);
 }
 
 function checkJoin(join: unknown): void {
   if (join === undefined || join === 'hash' || join === 'lookup') return;
-  throw new QueryError(`join is "hash" or "lookup", not ${describe(join)}.`);
+  throw new InvalidArgumentError(`join is "hash" or "lookup", not ${describe(join)}.`);
 }
 
 /** Milliseconds since 1970. @throws InvalidArgumentError when it is no time. */

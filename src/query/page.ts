@@ -55,7 +55,7 @@ export class Page<T> {
   }
 }
 
-/** @throws InvalidArgumentError on missing or unknown options; QueryError on invalid ones. */
+/** @throws InvalidArgumentError on missing, unknown or invalid options; QueryError on a cursor that is no text, and beside a limit. */
 export function checkPage(
   options: PageOptions,
   limit: number | undefined,
@@ -69,11 +69,12 @@ export function checkPage(
   checkNames('page', options, known);
   const { size, cursor, back = false, total = false } = options;
   if (!Number.isSafeInteger(size) || size < 1) {
-    throw new QueryError(`page: size is a positive integer, not ${describe(size)}.`);
+    throw new InvalidArgumentError(`page: size is a positive integer, not ${describe(size)}.`);
   }
   if (typeof total !== 'boolean')
-    throw new QueryError(`page: total is true or false, not ${describe(total)}.`);
-  if (typeof back !== 'boolean') throw new QueryError(`page: back is true or false, not ${describe(back)}.`);
+    throw new InvalidArgumentError(`page: total is true or false, not ${describe(total)}.`);
+  if (typeof back !== 'boolean')
+    throw new InvalidArgumentError(`page: back is true or false, not ${describe(back)}.`);
   if (cursor !== undefined && typeof cursor !== 'string') {
     throw new QueryError(
       `page: the cursor is ${describe(cursor)}. Pass the text of page.cursor, or leave it out.`,

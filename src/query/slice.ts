@@ -22,10 +22,10 @@ export function checkNames(doing: string, options: object, known: readonly strin
   );
 }
 
-/** @throws QueryError when the value is given and is no positive whole number. */
+/** @throws InvalidArgumentError when the value is given and is no positive whole number. */
 export function checkCount(name: string, value: number | undefined): void {
   if (value === undefined || (Number.isSafeInteger(value) && value >= 1)) return;
-  throw new QueryError(`${name} is a positive integer, not ${describe(value)}.`);
+  throw new InvalidArgumentError(`${name} is a positive integer, not ${describe(value)}.`);
 }
 
 // — Slices: some of the entries of a Map property.

@@ -1,6 +1,6 @@
 /** Order by a column. */
 
-import { QueryError } from '../errors.js';
+import { InvalidArgumentError, QueryError } from '../errors.js';
 import { type EntitySchema, isSingleCell, valueAt } from '../schema/types.js';
 import { describe } from '../table/checks.js';
 import { valueComparator } from './evaluate.js';
@@ -8,10 +8,10 @@ import type { QuerySpec } from './query-spec.js';
 
 type OrderBy = NonNullable<QuerySpec['orderBy']>;
 
-/** @throws QueryError when the property has no order. */
+/** @throws QueryError when the property has no order; InvalidArgumentError on another direction. */
 export function orderedProperty(schema: EntitySchema, property: string, direction: 'asc' | 'desc'): OrderBy {
   if (direction !== 'asc' && direction !== 'desc') {
-    throw new QueryError(`orderBy: the direction is "asc" or "desc", not ${describe(direction)}.`);
+    throw new InvalidArgumentError(`orderBy: the direction is "asc" or "desc", not ${describe(direction)}.`);
   }
   comparatorOf(schema, property);
   return { property, descending: direction === 'desc' };

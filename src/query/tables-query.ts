@@ -1,6 +1,6 @@
 /** A lazy query on one entity in several tables: for example a table for each day. */
 
-import { QueryError } from '../errors.js';
+import { InvalidArgumentError, QueryError } from '../errors.js';
 import type { CheckedNames, EntityOf, KeyedClass, Selected } from '../schema/entity-types.js';
 import { describe } from '../table/checks.js';
 import type { EntityQuery } from './entity-query.js';
@@ -48,10 +48,10 @@ export class TablesQuery<C extends KeyedClass, T = EntityOf<C>> {
     );
   }
 
-  /** Limits the number of rows of all tables together. @throws QueryError unless it is a count. */
+  /** Limits the number of rows of all tables together. @throws InvalidArgumentError unless it is a count. */
   limit(count: number): TablesQuery<C, T> {
     if (!Number.isSafeInteger(count) || count < 0) {
-      throw new QueryError(`limit is a whole number from 0 on, not ${describe(count)}.`);
+      throw new InvalidArgumentError(`limit is a whole number from 0 on, not ${describe(count)}.`);
     }
     return new TablesQuery(this.queries, count);
   }

@@ -118,6 +118,39 @@ describe('where, findOne and exists', () => {
     expect((await query.page({ size: 1 })).total).toBeUndefined();
     await expect(query.page({ size: 1, total: 1 as never })).rejects.toThrow(/total is true or false/);
   });
+
+  it('refuses numbers, flags and names of options that can never be right by one code', async () => {
+    const all = db.repository(Order).where({ customer: 'a' });
+    const reading = (options: object) => async () => db.repository(Order).find({ customer: 'a' }, options);
+    const refused: readonly (() => Promise<unknown>)[] = [
+      async () => all.limit(-1),
+      () => all.all({ max: -1 }),
+      () => all.page({ size: 0 }),
+      () => all.page({ size: 1, total: 1 as never }),
+      () => all.page({ size: 1, back: 'yes' as never }),
+      () => all.deleteAll({ batch: 0 }),
+      () => all.deleteAll({ recheck: 1 as never }),
+      () => all.deleteAll({ onProgress: 1 as never }),
+      async () => all.orderBy('status', 'down' as never),
+      () => all.groupBy('status').count({ maxGroups: 0 }),
+      reading({ caching: 0 }),
+      reading({ threads: 1.5 }),
+      reading({ cacheBlocks: 1 }),
+      reading({ consistency: 'SOME' }),
+      reading({ join: 'loop' }),
+      reading({ unknown: 1 }),
+    ];
+    const codes = refused.map((call) =>
+      call().then(
+        () => 'accepted',
+        (error: { code?: string }) => error.code,
+      ),
+    );
+    expect(await Promise.all(codes)).toEqual(refused.map(() => 'ERR_INVALID_ARGUMENT'));
+    // What another query would take is the query's own error.
+    await expect(all.page({ size: 1, cursor: 'x' })).rejects.toMatchObject({ code: 'ERR_QUERY' });
+    await expect(all.limit(1).page({ size: 1 })).rejects.toMatchObject({ code: 'ERR_QUERY' });
+  });
 });
 
 describe('getOrThrow, insert, firstOrCreate, touch', () => {
@@ -216,7 +249,7 @@ describe('insertMany', () => {
     const exists = {
       code: 'ERR_CONFLICT',
       message: expect.stringMatching(/^insertMany, item 1: .* exists already/),
-      details: { item: 1 },
+      details: { item: 1, entity: 'Order', key: { customer: 'j', no: 2 } },
     };
     await expect(orders.insertMany(given(1, 2, 3))).rejects.toMatchObject(exists);
     expect(await numbers()).toEqual([1, 2, 3]);

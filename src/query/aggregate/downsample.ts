@@ -1,7 +1,7 @@
 /** Figures of packed points over intervals of time. */
 
 import { date } from '../../codec/index.js';
-import { QueryError } from '../../errors.js';
+import { InvalidArgumentError, QueryError } from '../../errors.js';
 import { spanOf } from '../../key/declare.js';
 import type { EntitySchema } from '../../schema/types.js';
 import { describe, isCallable, isList, isRecord } from '../../table/checks.js';
@@ -85,7 +85,10 @@ interface Downsampling {
   results(): Record<string, unknown>[];
 }
 
-/** @throws QueryError on a property that is not packed, on an invalid length, and on figures that its values do not have. */
+/**
+ * @throws QueryError on a property that is not packed, and on figures that its values do not have; InvalidArgumentError on an
+ * invalid length.
+ */
 export function downsampling<V>(
   schema: EntitySchema,
   property: string,
@@ -101,13 +104,15 @@ export function downsampling<V>(
     );
   }
   if (!isRecord(options)) {
-    throw new QueryError(`downsample takes options, { every: '5m' }, not ${describe(options)}.`, { details });
+    throw new InvalidArgumentError(`downsample takes options, { every: '5m' }, not ${describe(options)}.`, {
+      details,
+    });
   }
   checkNames('downsample', options, ['every', 'by', 'maxGroups']);
   const { every, by = [], maxGroups } = options;
   const span = spanOf(every);
   if (span === undefined) {
-    throw new QueryError(
+    throw new InvalidArgumentError(
       `downsample: every is ${describe(every)}. Use a number followed by ms, s, m, h, d or w: '5m'.`,
       { details },
     );

@@ -1,5 +1,5 @@
 import { toLatin1 } from '../../bytes/index.js';
-import { QueryError } from '../../errors.js';
+import { InvalidArgumentError, QueryError } from '../../errors.js';
 import { conversionOf, storedCodec } from '../../key/codecs/index.js';
 import type { Shown } from '../../schema/entity-types.js';
 import type { EntitySchema, RelationSchema } from '../../schema/types.js';
@@ -170,7 +170,7 @@ function withoutTrailingZeros(decimal: string): string {
   return decimal.includes('.') ? decimal.replace(/\.?0+$/, '') : decimal;
 }
 
-/** @throws QueryError on invalid properties or options. */
+/** @throws QueryError on invalid properties; InvalidArgumentError on invalid options. */
 export function checkGrouping(properties: readonly unknown[], options: GroupOptions): number {
   if (properties.length === 0)
     throw new QueryError('groupBy names no property. Use aggregate() for all rows.');
@@ -182,7 +182,9 @@ export function checkGrouping(properties: readonly unknown[], options: GroupOpti
   checkNames('groupBy', options, ['maxGroups']);
   const { maxGroups = DEFAULT_MAX_GROUPS } = options;
   if (!Number.isSafeInteger(maxGroups) || maxGroups < 1) {
-    throw new QueryError(`groupBy: maxGroups is a whole number from 1 on, not ${describe(maxGroups)}.`);
+    throw new InvalidArgumentError(
+      `groupBy: maxGroups is a whole number from 1 on, not ${describe(maxGroups)}.`,
+    );
   }
   return maxGroups;
 }

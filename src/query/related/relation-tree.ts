@@ -1,7 +1,7 @@
 /** The argument of `with`: its types, and its compilation to a tree of relations to load, at any depth. */
 
 import type { RelationMark } from '../../../decorators/index.js';
-import { QueryError } from '../../errors.js';
+import { InvalidArgumentError, QueryError } from '../../errors.js';
 import type {
   ColumnsOf,
   EntityOf,
@@ -287,7 +287,7 @@ function nodeOf(
     );
   }
   if (reverse !== undefined && typeof reverse !== 'boolean') {
-    throw new QueryError(`with: reverse of ${place} is true or false, not ${describe(reverse)}.`);
+    throw new InvalidArgumentError(`with: reverse of ${place} is true or false, not ${describe(reverse)}.`);
   }
   const children = nodesOf(target, relations, readers);
   const extra = select === undefined ? [] : neededFor(target, children, select as readonly string[]);
