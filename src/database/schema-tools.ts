@@ -67,6 +67,14 @@ export class SchemaTools {
   }
 
   /**
+   * What is declared and must be built before it can be read, and no step builds, as summaries: each a sentence with
+   * the command. Changes nothing.
+   */
+  async unbuilt(): Promise<readonly string[]> {
+    return this.features.unbuilt();
+  }
+
+  /**
    * Applies the allowed steps of the plan under a lock, and records it in the history.
    * @throws SchemaError on contradictions; InvalidArgumentError on an allowance that matches no step; ConflictError
    * when the plan differs from the expected one; RowanError `ERR_LOCKED` when another program is applying one.
@@ -219,7 +227,7 @@ export class SchemaTools {
       ...this.applicable({}),
       state: () => this.state(),
       declaredTables: () => this.declared().tables.map(({ descriptor }) => descriptor.name),
-      unbuilt: () => this.features.unbuilt(),
+      unbuilt: () => this.unbuilt(),
       isDeclared: async (snapshot) => (await this.check(snapshot)).same,
     };
   }

@@ -120,7 +120,7 @@ test('what an entity does not declare is said', async () => {
   }
 });
 
-test('migrate says which summaries are left to be built', async () => {
+test('migrate and schema say which summaries are left to be built', async () => {
   const dir = join(folder, 'migrations');
   const migrate = (which: string) => run('migrate', which, MODULE, store, '--dir', dir);
   expect((await migrate('dev')).code).toBe(0);
@@ -136,9 +136,16 @@ test('migrate says which summaries are left to be built', async () => {
     }),
   });
   await (await open({ path: store, entities: [Bare] })).close();
-  expect(await run('schema', 'apply', MODULE, store)).toMatchObject({ code: 0 });
-  const left =
-    'left The summary "byCity" of Parcel is not built as it is declared, so it cannot be read: run rowan summary build.\n';
+  const sentence =
+    'The summary "byCity" of Parcel is not built as it is declared, so it cannot be read: run rowan summary build.';
+  const left = `left ${sentence}\n`;
+  const applied = await run('schema', 'apply', MODULE, store);
+  expect([applied.code, applied.out]).toEqual([0, expect.stringMatching(/^done .*\nleft /s)]);
+  expect(applied.out.endsWith(left)).toBe(true);
+  const plan = (format: string) => run('schema', 'plan', MODULE, store, '--format', format);
+  expect((await plan('text')).out).toBe(`Tables match the declarations.\n${left}`);
+  expect(JSON.parse((await plan('json')).out)).toMatchObject({ steps: [], unbuilt: [sentence] });
+  expect((await plan('shell')).out).toMatch(/\n# left The summary "byCity"[^\n]*\n$/);
   expect(await migrate('deploy')).toMatchObject({ code: 0, out: `No migration is pending.\n${left}` });
   const status = await migrate('status');
   expect([status.code, status.out]).toEqual([1, expect.stringMatching(`  applied  .*\n${left}$`)]);

@@ -50,8 +50,7 @@ export function addSchemaCommand(program: Command, context: CliContext): void {
     .argument('<place>', PLACE)
     .action((module: string, place: string, flags: PlanFlags) =>
       withSchema(module, place, looking(context), async (tools) => {
-        const plan = await tools.plan(pruning(flags));
-        print(context, plan, flags);
+        const plan = await printPlan(context, tools, flags);
         if (differs(plan)) refuse(context, summary(plan));
       }),
     );
@@ -62,9 +61,7 @@ export function addSchemaCommand(program: Command, context: CliContext): void {
     .argument('<module>', MODULE)
     .argument('<place>', PLACE)
     .action((module: string, place: string, flags: PlanFlags) =>
-      withSchema(module, place, looking(context), async (tools) =>
-        print(context, await tools.plan(pruning(flags)), flags),
-      ),
+      withSchema(module, place, looking(context), (tools) => printPlan(context, tools, flags)),
     );
   planning(schema.command('apply'))
     .description(
@@ -133,10 +130,29 @@ async function withSchema(
   );
 }
 
-function print(context: CliContext, plan: SchemaPlan, { format, allow }: PlanFlags): void {
+/** Prints the plan, and what no step of it builds. */
+async function printPlan(context: CliContext, tools: SchemaTools, flags: PlanFlags): Promise<SchemaPlan> {
+  const plan = await tools.plan(pruning(flags));
+  const unbuilt = await tools.unbuilt();
+  if (flags.format === 'json') print(context, { ...plan, unbuilt }, flags);
+  else {
+    print(context, plan, flags);
+    context.write(describeLeft(unbuilt, flags.format === 'shell' ? '# left ' : 'left '));
+  }
+  return plan;
+}
+
+function print(
+  context: CliContext,
+  plan: SchemaPlan & { readonly unbuilt?: readonly string[] },
+  { format, allow }: PlanFlags,
+): void {
   if (format === 'json') context.write(`${JSON.stringify(plan, null, 2)}\n`);
   else context.write(format === 'shell' ? planScript(plan, allow) : describePlan(plan, allow));
 }
+
+const describeLeft = (unbuilt: readonly string[], before = 'left '): string =>
+  unbuilt.map((line) => `${before}${line}\n`).join('');
 
 function differs({ steps, contradictions }: SchemaPlan): boolean {
   return steps.length + contradictions.length > 0;
@@ -153,7 +169,7 @@ async function apply(
   context: CliContext,
 ): Promise<void> {
   if (flags.dryRun === true || (isServer(place) && flags.yes !== true)) {
-    print(context, await tools.plan(pruning(flags)), flags);
+    await printPlan(context, tools, flags);
     if (flags.dryRun !== true)
       context.writeError('Nothing was applied. Run it with --yes to apply the plan.\n');
     return;
@@ -168,13 +184,16 @@ async function apply(
       if (flags.format !== 'json') context.write(`done ${id}\n`);
     },
   });
+  const unbuilt = await tools.unbuilt();
   if (flags.format === 'json') {
     const ids = (steps: typeof done): string[] => steps.map(({ id }) => id);
-    context.write(`${JSON.stringify({ plan: plan.checksum, done: ids(done), held: ids(held) }, null, 2)}\n`);
+    const outcome = { plan: plan.checksum, done: ids(done), held: ids(held), unbuilt };
+    context.write(`${JSON.stringify(outcome, null, 2)}\n`);
     return;
   }
   for (const step of held) context.write(`held ${step.id}  waits for --allow ${allowanceOf(step)}\n`);
   if (plan.steps.length === 0) context.write('Tables match the declarations.\n');
+  context.write(describeLeft(unbuilt));
 }
 
 async function check(
