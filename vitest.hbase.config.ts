@@ -19,6 +19,7 @@ const LONGEST = [
   'indexes/indexes',
   'hbase/indexes/eventual',
   'hbase/differential/differential',
+  'hbase/crossed/crossed',
 ].map((name) => `/test/${name}.test.ts`);
 
 /** The longest first, so that none runs when all others have ended. */
