@@ -14,6 +14,8 @@ import type { WalRecord } from './wal/index.js';
 
 /** Applies the writes of the log to the memstores of their tables. */
 export class Replay implements WriteRecordSink {
+  /** Records are only checked, and their clock and sequence numbers noted. */
+  checksOnly = false;
   private firstSeq = 0;
   private table: TableState | undefined;
   private readonly families = new Map<number, Map<number, string>>();
@@ -67,9 +69,25 @@ export class Replay implements WriteRecordSink {
     this.lastSeq = Math.max(this.lastSeq, record.firstSeq + mutations - 1);
   }
 
-  /** Called after the last record. */
+  /** Sorts what was loaded into memstores with many new cells, so that the end does not sort all of them in one turn. */
+  sortMany(): void {
+    for (const memstore of this.filled) memstore.sortMany();
+  }
+
+  /** Sorts what was loaded. Called after the last record, and before anything else reads or freezes the memstores. */
   finish(): void {
     for (const memstore of this.filled) memstore.sortLoaded();
+    this.filled.clear();
+    // Regions may change until the next record.
+    this.tableId = 0;
+    this.store = undefined;
+  }
+
+  /** Bytes of the memstores that it has loaded cells into since the last {@link finish}. */
+  get bytes(): number {
+    let bytes = 0;
+    for (const memstore of this.filled) bytes += memstore.bytes;
+    return bytes;
   }
 
   private corruption(record: WalRecord, what: string, cause?: unknown): CorruptionError {
@@ -96,7 +114,7 @@ export class Replay implements WriteRecordSink {
     }
     const { store } = this;
     const seq = this.firstSeq + cell.mutation;
-    if (store === undefined || seq <= store.flushedSeq) return;
+    if (store === undefined || seq <= store.flushedSeq || this.checksOnly) return;
     const { active } = store.version;
     if (this.continues) this.addTo(store, cell, seq);
     else if (active.load(cell, seq, sameRow)) this.filled.add(active);

@@ -1,3 +1,4 @@
+import { setImmediate as turn } from 'node:timers/promises';
 import { pathToFileURL } from 'node:url';
 import { prepareCodecs } from '../compression/index.js';
 import { RowanError } from '../errors.js';
@@ -34,7 +35,7 @@ import { ReaderThreads, workerSetup } from './parallel/reader-threads.js';
 import { type FamilyMemory, FamilyStore, Region } from './region/region.js';
 import { StoreCore } from './store-core.js';
 import { TableState } from './table-state.js';
-import { type ReplayResult, repairSegment, replayWal, Wal } from './wal/index.js';
+import { type LogPlace, LogReplay, type ReplayResult, repairSegment, Wal } from './wal/index.js';
 
 /** Provides memstores for tables that are loaded: a follower carries its own over. */
 export interface MemstoreSource {
@@ -116,14 +117,16 @@ export async function openStore(directory: string, options: EmbeddedOptions = {}
   const files = new FileHandleCache(fileSystem, settings.maxOpenFiles);
   let lock: DirectoryLock | undefined;
   let archive: Archiver | undefined;
+  let rest: LogPlace | undefined;
   let core: StoreCore;
   try {
     lock = await fileSystem.lock(path);
     await loadKeys(fileSystem, path);
-    const read = await readStore(environment, files);
+    const read = await readStore(environment, files, settings.automatic ? settings.memstoreLimit : undefined);
     archive = await archiveOf(environment, options.logArchive, read);
     core = openForWriting(environment, lock, read, archive);
-    await core.readers.open();
+    // Nothing else of `read` is needed any longer, least of all the bytes of the log.
+    rest = read.rest;
   } catch (error) {
     await archive?.end();
     files.closeAll();
@@ -131,9 +134,11 @@ export async function openStore(directory: string, options: EmbeddedOptions = {}
     fileSystem.letGo?.();
     throw error;
   }
-  if (archive === undefined) return core;
   try {
-    await archive.start(core);
+    await archive?.start(core);
+    if (rest !== undefined) await replayRest(core, rest);
+    beginMaintenance(core);
+    await core.readers.open();
     return core;
   } catch (error) {
     await core.close();
@@ -160,18 +165,26 @@ interface ReadStore {
   readonly cache: BlockCache;
   readonly ledger: FileLedger;
   readonly chunkPool: ChunkPool;
-  /** Their memstores hold the writes of the log that are in no file. */
+  /** Their memstores hold the writes of the log that are in no file, up to {@link rest}. */
   readonly tables: readonly TableState[];
   readonly rowClock: RowClock;
+  /** Of all writes of the log. */
   readonly lastSeq: number;
   readonly log: ReplayResult;
+  /** Where the writes of the log begin that are only checked: memory was at its limit there. Undefined when all are in memory. */
+  readonly rest: LogPlace | undefined;
 }
 
 /**
  * Reads a store and changes nothing.
+ * @param memoryLimit bytes of memstores after which writes of the log are only checked; default none
  * @throws RowanError as `openStore`.
  */
-export async function readStore(environment: StoreEnvironment, files: FileHandleCache): Promise<ReadStore> {
+export async function readStore(
+  environment: StoreEnvironment,
+  files: FileHandleCache,
+  memoryLimit = Number.POSITIVE_INFINITY,
+): Promise<ReadStore> {
   const { fileSystem, directory, settings } = environment;
   const found = findStore(fileSystem, directory);
   const { state } = found;
@@ -184,9 +197,69 @@ export async function readStore(environment: StoreEnvironment, files: FileHandle
   rowClock.restore(state.clock);
   const replay = new Replay(directory, tables, rowClock, state.nextId, state.lastSeq);
   const segments = [...state.walSegments.values()];
-  const log = replayWal(fileSystem, directory, segments, (record) => replay.apply(record), { repair: false });
+  const log = new LogReplay(fileSystem, directory, segments, (record) => replay.apply(record));
+  let rest: LogPlace | undefined;
+  while (log.advance(pieceOf(memoryLimit))) {
+    if (rest === undefined && replay.bytes >= memoryLimit) {
+      rest = log.place;
+      replay.checksOnly = true;
+    }
+    replay.sortMany();
+    await turn();
+  }
   replay.finish();
-  return { found, files, cache, ledger, chunkPool, tables, rowClock, lastSeq: replay.lastSeq, log };
+  const { lastSeq } = replay;
+  return { found, files, cache, ledger, chunkPool, tables, rowClock, lastSeq, log: log.result, rest };
+}
+
+/** Bytes of the log that are replayed in one turn of the event loop, at most an eighth of the memory that they may take. */
+function pieceOf(memoryLimit: number): number {
+  return Math.min(1 << 20, Math.ceil(memoryLimit / 8));
+}
+
+/**
+ * Replays the writes of the log that had no room in memory, and flushes memstores whenever memory is at its limit. All of the log was
+ * found intact before. If a flush fails, as on a full disk, the remaining writes are kept in memory: they can be read at least.
+ */
+async function replayRest(core: StoreCore, { segment, records }: LogPlace): Promise<void> {
+  const { fileSystem, directory, settings } = core.environment;
+  const { walSegments, nextId, lastSeq } = core.journal.manifest.state;
+  const replay = new Replay(directory, [...core.catalog.tables()], core.rowClock, nextId, lastSeq);
+  // One that is open has later writes, or none yet.
+  const segments = [...walSegments.values()].filter(({ closed }) => closed).slice(segment);
+  let before = records;
+  const log = new LogReplay(fileSystem, directory, segments, (record) => {
+    if (--before < 0) replay.apply(record);
+  });
+  core.maintenance.recovering = true;
+  let limit = settings.memstoreLimit;
+  do {
+    if (core.memory.memstores().bytes >= limit) {
+      replay.finish();
+      if (!(await flushToHalf(core, limit))) limit = Number.POSITIVE_INFINITY;
+    }
+    replay.sortMany();
+    await turn();
+  } while (log.advance(pieceOf(settings.memstoreLimit)));
+  replay.finish();
+  core.maintenance.recovering = false;
+}
+
+/** Flushes the largest memstores until memory is at half of its limit. @returns whether it is below the limit then. */
+async function flushToHalf({ memory, maintenance }: StoreCore, limit: number): Promise<boolean> {
+  for (const place of memory.bySize()) {
+    if (memory.memstores().bytes <= limit / 2) break;
+    await maintenance.flushQuietly(place);
+  }
+  return memory.memstores().bytes < limit;
+}
+
+/** Requests the work that was left undone when the store was closed. */
+function beginMaintenance({ maintenance, throttle, catalog }: StoreCore): void {
+  // Otherwise a store that is opened often and written rarely would accumulate segments to replay.
+  maintenance.requestLogCollection();
+  throttle.opened([...catalog.tables()].flatMap(({ regions }) => regions));
+  maintenance.allFilesChanged(catalog.tables());
 }
 
 /** The codecs that reading and writing need: files keep the codec they were written with when the family's codec changes. */
@@ -212,7 +285,6 @@ function openForWriting(
   archive: LogArchive | undefined,
 ): StoreCore {
   const { fileSystem, directory, settings } = environment;
-  // Drops the reference to the log's bytes, which are no longer needed.
   const { log, ...parts } = read;
   const { found, ledger, rowClock, lastSeq } = parts;
   const counters: Edit = { type: 'counters', lastSeq, clock: rowClock.highest };
@@ -233,10 +305,6 @@ function openForWriting(
     ledger.start(journal);
     const workers = workersOf(environment);
     const core = new StoreCore({ ...parts, environment, lock, journal, ...workers });
-    // Otherwise a store that is opened often and written rarely would accumulate segments to replay.
-    core.maintenance.requestLogCollection();
-    core.throttle.opened([...core.catalog.tables()].flatMap(({ regions }) => regions));
-    core.maintenance.allFilesChanged(core.catalog.tables());
     const { highest } = rowClock;
     const milliseconds = highest - settings.clock();
     if (milliseconds > settings.maxClockSkew)

@@ -28,13 +28,20 @@ export class Maintenance {
   /** Families that {@link filesChanged} is examining or compacting. */
   private readonly compacting = new Set<FamilyStore>();
   private closing = false;
+  /**
+   * Recovery has not read all of the log yet. Only flushes are done meanwhile: memory does not tell which segments of the log are
+   * needed, nor what delete markers hide.
+   */
+  recovering = false;
   private readonly families: FamilyWork;
 
   constructor(
     private readonly parts: MaintenanceParts,
     private readonly collectLog: () => Promise<void>,
   ) {
-    this.families = new FamilyWork(parts, collectLog);
+    this.families = new FamilyWork(parts, async () => {
+      if (!this.recovering) await collectLog();
+    });
   }
 
   /** Flushes a family in the background. A failure is reported to the listener; the next request tries again. */
@@ -89,7 +96,7 @@ export class Maintenance {
    */
   filesChanged(place: Place): void {
     const { state, region, store } = place;
-    const isOff = this.closing || !this.parts.environment.settings.automatic;
+    const isOff = this.closing || this.recovering || !this.parts.environment.settings.automatic;
     if (isOff || region.reshaping || store.closed || store.version.files.length === 0) return;
     this.changed.add(store);
     if (this.compacting.has(store)) return;

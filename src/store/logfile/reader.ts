@@ -27,8 +27,11 @@ import {
 /** Logs never grow larger; a larger file is not one, and is not read into memory. */
 const MAX_LOG_SIZE = 2 ** 31;
 
-/** Reads a log completely. @throws CorruptionError when there is no such file, because the MANIFEST or CURRENT names it. */
-export function readLog(files: FileSystem, path: string): Uint8Array {
+/**
+ * Reads a log completely, into the memory of `into` if that is large enough.
+ * @throws CorruptionError when there is no such file, because the MANIFEST or CURRENT names it.
+ */
+export function readLog(files: FileSystem, path: string, into?: Uint8Array): Uint8Array {
   if (!files.exists(path)) {
     throw new CorruptionError(
       `The file "${path}" is missing, and the store needs it. Put it back.${ON_DAMAGE}`,
@@ -45,7 +48,8 @@ export function readLog(files: FileSystem, path: string): Uint8Array {
       );
     }
     // Not a Buffer: a subarray of a Buffer takes several times as long to create as one of a Uint8Array, and replay creates millions.
-    const bytes = new Uint8Array(Buffer.allocUnsafeSlow(size).buffer);
+    const memory = into !== undefined && into.buffer.byteLength >= size ? into : Buffer.allocUnsafeSlow(size);
+    const bytes = new Uint8Array(memory.buffer, 0, size);
     const count = file.read(bytes, 0, size, 0);
     return count === size ? bytes : bytes.subarray(0, count);
   } finally {

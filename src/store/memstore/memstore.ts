@@ -213,7 +213,7 @@ export class Memstore {
    * changed once for all its cells. No cell equals it in everything, seq included.
    */
   addUnsorted(cell: CellBytes, seq: number): CellRef {
-    if (this.unsorted !== undefined && this.unsorted.count >= MAX_UNSORTED) this.sortLoaded();
+    this.sortMany();
     return this.append(cell, seq, false);
   }
 
@@ -226,6 +226,11 @@ export class Memstore {
     this.note(type, timestamp, seq);
     if (type === CellType.Put) this.emptyRanges?.cut(bytes, rowOffset, rowLength);
     return ref;
+  }
+
+  /** As {@link sortLoaded}, if they are many. */
+  sortMany(): void {
+    if (this.unsorted !== undefined && this.unsorted.count >= MAX_UNSORTED) this.sortLoaded();
   }
 
   /** Sorts the cells that are not in the list yet into it. */

@@ -76,33 +76,99 @@ export function replayWal(
   onRecord: (record: WalRecord) => void,
   options: ReplayOptions = {},
 ): ReplayResult {
-  const record = new WalRecord();
-  let records = 0;
-  let size = 0;
-  let torn: TornTail | undefined;
+  const log = new LogReplay(files, directory, segments, onRecord);
+  log.advance(Number.POSITIVE_INFINITY);
+  const { result } = log;
+  if (options.repair !== false) for (const each of result.repairs) repairSegment(files, directory, each);
+  return result;
+}
+
+/** A place between two records of a log. */
+export interface LogPlace {
+  /** Which of the segments that are read, by its index. */
+  readonly segment: number;
+  /** How many of its records are before the place. */
+  readonly records: number;
+}
+
+/** {@link replayWal} in pieces, between which the caller may do other work. It changes nothing on the disk. */
+export class LogReplay {
+  private records = 0;
+  private readonly record = new WalRecord();
+  /** The segment that is read next, or is being read. */
+  private next = 0;
+  private open: SegmentReader | undefined;
+  /** Records of the segments before that one. */
+  private before = 0;
+  /** The bytes of the last segment, whose memory the next one takes. */
+  private memory: Uint8Array | undefined;
+  private size = 0;
+  private torn: TornTail | undefined;
   /** The first segment without an END, and its valid length. */
-  let last: { readonly path: string; readonly end: number } | undefined;
-  const closed: ClosedSegment[] = [];
-  const repairs: SegmentRepair[] = [];
-  for (const segment of segments) {
-    const path = joinPath(directory, walFileName(segment.number));
-    const bytes = readLog(files, path);
-    const read = new SegmentReader(bytes, segment, path, record, files.encryption);
-    while (read.next()) {
-      if (last !== undefined) throw neverEnded(last, path);
-      records++;
-      onRecord(record);
+  private last: { readonly path: string; readonly end: number } | undefined;
+  private readonly closed: ClosedSegment[] = [];
+  private readonly repairs: SegmentRepair[] = [];
+
+  constructor(
+    private readonly files: FileSystem,
+    private readonly directory: string,
+    private readonly segments: readonly SegmentToRead[],
+    private readonly onRecord: (record: WalRecord) => void,
+  ) {}
+
+  /** Passes on records until some more than `bytes` of the log were read. False at the end of the log. */
+  advance(bytes: number): boolean {
+    for (let left = bytes; left > 0; ) {
+      this.open ??= this.openNext();
+      const { open } = this;
+      if (open === undefined) return false;
+      const before = open.goodEnd;
+      if (open.next()) {
+        if (this.last !== undefined) throw neverEnded(this.last, open.path);
+        this.records++;
+        this.onRecord(this.record);
+      } else {
+        this.endOf(open);
+        this.open = undefined;
+      }
+      left -= open.goodEnd - before;
     }
-    if (last !== undefined && (read.ended || read.torn !== undefined)) throw neverEnded(last, path);
-    size += read.goodEnd;
-    if (segment.closed !== undefined) continue;
-    torn ??= read.torn;
-    closed.push(read.summary());
-    repairs.push({ number: segment.number, bytes: bytes.subarray(0, read.goodEnd) });
-    if (!read.ended) last ??= { path, end: read.goodEnd };
+    return true;
   }
-  if (options.repair !== false) for (const each of repairs) repairSegment(files, directory, each);
-  return { records, bytes: size, torn, closed, repairs };
+
+  /** After the record that was passed on last. */
+  get place(): LogPlace {
+    const segment = this.open === undefined ? this.next : this.next - 1;
+    return { segment, records: this.records - this.before };
+  }
+
+  /** What was read. Of interest when {@link advance} has returned false. */
+  get result(): ReplayResult {
+    const { records, size, torn, closed, repairs } = this;
+    return { records, bytes: size, torn, closed, repairs };
+  }
+
+  private openNext(): SegmentReader | undefined {
+    const segment = this.segments[this.next++];
+    if (segment === undefined) return undefined;
+    const path = joinPath(this.directory, walFileName(segment.number));
+    const bytes = readLog(this.files, path, this.memory);
+    // The bytes of an open segment are kept for its repair.
+    this.memory = segment.closed === undefined ? undefined : bytes;
+    return new SegmentReader(bytes, segment, path, this.record, this.files.encryption);
+  }
+
+  private endOf(read: SegmentReader): void {
+    const { path, segment, goodEnd } = read;
+    if (this.last !== undefined && (read.ended || read.torn !== undefined)) throw neverEnded(this.last, path);
+    this.size += goodEnd;
+    this.before = this.records;
+    if (segment.closed !== undefined) return;
+    this.torn ??= read.torn;
+    this.closed.push(read.summary());
+    this.repairs.push({ number: segment.number, bytes: read.bytes.subarray(0, goodEnd) });
+    if (!read.ended) this.last ??= { path, end: goodEnd };
+  }
 }
 
 /** The log continues in the next segment, so all of this one, its END included, was on the disk. */
@@ -154,9 +220,9 @@ function usedLength(bytes: Uint8Array): number {
 }
 
 class SegmentReader {
-  private readonly bytes: Uint8Array;
-  private readonly segment: SegmentToRead;
-  private readonly path: string;
+  readonly bytes: Uint8Array;
+  readonly segment: SegmentToRead;
+  readonly path: string;
   private readonly record: WalRecord;
   private readonly reader: ChunkReader;
   private firstSeq = 0;
