@@ -104,7 +104,8 @@ function makeLinks(core: StoreCore, partial: string, copies: FileCopy[]): void {
     if (kind !== 'lock' && kind !== 'checkpoint') fileSystem.unlink(joinPath(partial, name));
   }
   mark(fileSystem, partial);
-  core.journal.wal.flushToOs();
+  const { wal } = core.journal;
+  wal.flushToOs();
   // Encrypted files keep their bytes.
   const disk = diskOf(fileSystem);
   const linkOrCopy = (name: string): void => {
@@ -119,7 +120,9 @@ function makeLinks(core: StoreCore, partial: string, copies: FileCopy[]): void {
       linkOrCopy(name);
       continue;
     }
-    const copy = new FileCopy(fileSystem, joinPath(directory, name), joinPath(partial, name));
+    // Zeros behind the last record are room for later ones.
+    const length = number === wal.number ? wal.writtenLength : undefined;
+    const copy = new FileCopy(fileSystem, joinPath(directory, name), joinPath(partial, name), length);
     copies.push(copy);
     // In this turn: later writes go into the same file.
     while (copy.step());
@@ -131,7 +134,7 @@ function makeLinks(core: StoreCore, partial: string, copies: FileCopy[]): void {
 /** A file that is being copied. It is open from the beginning, so the copy is whole even if the file is removed meanwhile. */
 class FileCopy {
   private readonly source: FileHandle;
-  /** The length of the copy: the open segment grows. */
+  /** The bytes to copy: the open segment grows. */
   private readonly length: number;
   private copy: FileHandle | undefined;
   private at = 0;
@@ -140,9 +143,10 @@ class FileCopy {
     private readonly files: FileSystem,
     from: string,
     private readonly to: string,
+    length?: number,
   ) {
     this.source = files.openRead(from);
-    this.length = this.source.size;
+    this.length = length ?? this.source.size;
   }
 
   /** Copies a piece. @returns whether there may be more. */

@@ -95,3 +95,28 @@ test('on another disk the files are copied as they were, a piece a turn, though 
   ]);
   await copy.close();
 });
+
+test('the room of the log behind its records is not copied', async () => {
+  const room = 1 << 20;
+  const { engine, fileSystem } = await memoryStore({ automatic: true, walPreparedSize: room });
+  const table = await createTable(engine);
+  const logOf = (folder: string): number => {
+    const logs = fileSystem.readdir(folder).filter((name) => name.endsWith('.wal'));
+    const handles = logs.map((name) => fileSystem.openRead(`${folder}/${name}`));
+    for (const handle of handles) handle.close();
+    return Math.max(...handles.map(({ size }) => size));
+  };
+  let rows = 0;
+  while (logOf('/db') < room) {
+    await table.put(put(`row${String(rows++).padStart(4, '0')}`, 'x'));
+    await nextTurn();
+    expect(rows).toBeLessThan(1000);
+  }
+  await table.put(put('zlast', 'x'));
+  await engine.checkpoint('/copy');
+  await engine.close();
+  expect(logOf('/copy')).toBeLessThan(room / 4);
+  const copy = await openEmbedded('/copy', { fileSystem, automatic: false });
+  expect(await contents(copy.table('t'))).toHaveLength(rows + 1);
+  await copy.close();
+});
