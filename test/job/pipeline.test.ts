@@ -7,7 +7,7 @@ import { compareBytes } from '../../src/bytes/index.js';
 import { ndjsonFiles } from '../../src/job/pipeline/file-sink.js';
 import { decodeJobKey, encodeJobKey, type JobKey } from '../../src/job/pipeline/ordered-key.js';
 import { JobBuilder } from '../../src/job/pipeline/pipeline.js';
-import { type Sink, several } from '../../src/job/pipeline/sink.js';
+import { entitySink, type Sink, several } from '../../src/job/pipeline/sink.js';
 import { tableSource } from '../../src/job/pipeline/source.js';
 import type { JobRunOptions } from '../../src/job/types.js';
 import { type Engine, Put, type Result, Scan, tableDescriptor } from '../../src/table/index.js';
@@ -163,6 +163,30 @@ test('without a reducer, to files that hold each row once though the job died on
   );
   await rm(folder, { recursive: true });
   await own.engine.close();
+});
+
+test('parts of other kinds are refused where they are given', async () => {
+  const { engine } = await store(['a b']);
+  const job = new JobBuilder(engine, 'parts').from(source);
+  const mapped = job.map<string, number>((row, emit) => emit(textOf(row), 1));
+  const target = { putMany: async () => undefined };
+  const refused: readonly [call: () => unknown, message: RegExp][] = [
+    [() => new JobBuilder(engine, 'parts').from([1] as never), /^from\(\) takes a query or a source: /],
+    [() => new JobBuilder(engine, 'parts').from(target as never), /^from\(\) takes a query or a source: /],
+    [() => job.map('x' as never), /^map\(\) takes a function: .*, not "x"\.$/],
+    [() => mapped.combine(1 as never), /^combine\(\) takes a function: .*, not 1\.$/],
+    [() => mapped.reduce(undefined as never), /^reduce\(\) takes a function: .*, not undefined\.$/],
+    ...[job, mapped, mapped.reduce(() => 1)].map((one): [() => unknown, RegExp] => [
+      () => one.to(target as never),
+      /^to\(\) takes a sink: /,
+    ]),
+    [() => entitySink(target as never), /^entitySink\(\) takes a repository, not /],
+  ];
+  for (const [call, message] of refused)
+    expect(call).toThrow(
+      expect.objectContaining({ code: 'ERR_INVALID_ARGUMENT', message: expect.stringMatching(message) }),
+    );
+  await engine.close();
 });
 
 test('to several sinks at once', async () => {

@@ -1,7 +1,7 @@
 /** Typed jobs: from a source, through map, combine and reduce, into a sink (docs/jobs.md). */
 
 import { InvalidArgumentError } from '../../errors.js';
-import { describe } from '../../table/checks.js';
+import { describe, isCallable } from '../../table/checks.js';
 import type { Engine } from '../../table/index.js';
 import type { JobOutcome, JobRunOptions } from '../types.js';
 import { Lookup, type LookupOptions, type LookupTarget, lookupStep } from './lookup.js';
@@ -23,8 +23,16 @@ export class JobBuilder {
     }
   }
 
-  /** Sets the source: the entities of a query, or a {@link JobSource}. */
+  /**
+   * Sets the source: the entities of a query, or a {@link JobSource}.
+   * @throws InvalidArgumentError on another value.
+   */
   from<T>(source: JobSource<T> | JobQuery<T>): SourceJob<T> {
+    checkPart(
+      isPartly(source, 'toSource') || isPartly(source, 'scan'),
+      'from() takes a query or a source: from(orders.find({ customerId })), from(orders.find({}, { fullScan: true }))',
+      source,
+    );
     const steps = {
       source,
       lookups: [],
@@ -100,28 +108,41 @@ export class SourceJob<T> extends RunnableJob {
     return new SourceJob(this.engine, this.name, { ...this.steps, lookups });
   }
 
-  /** Maps each item to any number of pairs. */
+  /** Maps each item to any number of pairs. @throws InvalidArgumentError unless it is a function. */
   map<K extends JobKey, V>(mapper: Mapper<T, K, V>): MappedJob<K, V> {
+    checkPart(
+      isCallable(mapper),
+      'map() takes a function: map((order, emit) => emit(order.status, 1))',
+      mapper,
+    );
     const map = mapper as unknown as Declared['map'];
     return new MappedJob<K, V>(this.engine, this.name, { ...this.steps, map });
   }
 
   /** Writes the items to the sink unchanged. */
   to(sink: Sink<T>): FinishedJob {
-    return new FinishedJob(this.engine, this.name, { ...this.steps, sink: sink as Sink<unknown> });
+    return new FinishedJob(this.engine, this.name, { ...this.steps, sink: checkSink(sink) });
   }
 }
 
 /** A job whose items have been mapped to pairs. */
 export class MappedJob<K extends JobKey, V> extends RunnableJob {
-  /** Combines several values of one key into one, within a split. The combiner must be associative. */
+  /**
+   * Combines several values of one key into one, within a split. The combiner must be associative.
+   * @throws InvalidArgumentError unless it is a function.
+   */
   combine(combiner: Combiner<K, V>): MappedJob<K, V> {
+    checkPart(isCallable(combiner), 'combine() takes a function: combine((key, values) => value)', combiner);
     const combine = combiner as unknown as Declared['combine'];
     return new MappedJob<K, V>(this.engine, this.name, { ...this.steps, combine });
   }
 
-  /** Reduces all values of a key to a result. Keys come in order within each of 16 partitions. */
+  /**
+   * Reduces all values of a key to a result. Keys come in order within each of 16 partitions.
+   * @throws InvalidArgumentError unless it is a function.
+   */
   reduce<R>(reducer: Reducer<K, V, R>): ReducedJob<R> {
+    checkPart(isCallable(reducer), 'reduce() takes a function: reduce((key, values) => result)', reducer);
     const reduce = reducer as unknown as Declared['reduce'];
     return new ReducedJob<R>(this.engine, this.name, { ...this.steps, reduce });
   }
@@ -131,15 +152,29 @@ export class MappedJob<K extends JobKey, V> extends RunnableJob {
     if (this.steps.combine !== undefined) {
       throw new InvalidArgumentError('A job with combine() needs reduce() before its sink.');
     }
-    return new FinishedJob(this.engine, this.name, { ...this.steps, sink: sink as Sink<unknown> });
+    return new FinishedJob(this.engine, this.name, { ...this.steps, sink: checkSink(sink) });
   }
 }
 
 /** A job whose pairs have been reduced to results. */
 export class ReducedJob<R> extends RunnableJob {
   to(sink: Sink<R>): FinishedJob {
-    return new FinishedJob(this.engine, this.name, { ...this.steps, sink: sink as Sink<unknown> });
+    return new FinishedJob(this.engine, this.name, { ...this.steps, sink: checkSink(sink) });
   }
+}
+
+function checkSink(sink: unknown): Sink<unknown> {
+  checkPart(isPartly(sink, 'open'), 'to() takes a sink: to(entitySink(repository))', sink);
+  return sink as Sink<unknown>;
+}
+
+/** Whether a part of a job has the method by which it is used. */
+function isPartly(part: unknown, method: string): boolean {
+  return typeof part === 'object' && part !== null && isCallable(Reflect.get(part, method));
+}
+
+function checkPart(isRight: boolean, rule: string, part: unknown): void {
+  if (!isRight) throw new InvalidArgumentError(`${rule}, not ${describe(part)}.`);
 }
 
 /** A complete job. */

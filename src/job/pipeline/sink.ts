@@ -1,7 +1,8 @@
 import type { JsonValue } from '../../codec/index.js';
+import { InvalidArgumentError } from '../../errors.js';
 import { mutableCopy } from '../../repository/entity-input.js';
 import type { ItemOutcome } from '../../repository/options.js';
-import { isRecord } from '../../table/checks.js';
+import { describe, isCallable, isRecord } from '../../table/checks.js';
 import type { Engine, Put, Result, RowMutation, RowMutations } from '../../table/index.js';
 import { type BulkFolder, BulkTarget, rowOfItem } from '../bulk/bulk-load.js';
 import type { SplitContext } from '../types.js';
@@ -98,6 +99,9 @@ export async function putOverStored<E>(target: PutTarget<E>, entities: readonly 
  * a version is put over whatever is stored; an entity with a version only over that version (ConflictError).
  */
 export function entitySink<E>(target: PutTarget<E>): Sink<E> {
+  const { putMany, entityName } = ((target as unknown) ?? {}) as Partial<PutTarget<E>>;
+  if (!isCallable(putMany) || typeof entityName !== 'string')
+    throw new InvalidArgumentError(`entitySink() takes a repository, not ${describe(target)}.`);
   return {
     signature: `entities ${target.entityName}`,
     open: () => ({ write: (items) => putOverStored(target, items) }),
