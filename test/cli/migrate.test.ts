@@ -139,6 +139,17 @@ test('a folder of migrations that does not exist is named: nothing would be depl
   expect([none.code, none.out]).toEqual([1, expect.stringContaining(`There is no migration in ${absent}.`)]);
 });
 
+test('status says what to do where files are missing', async () => {
+  await migrate('dev', store);
+  const [name] = readdirSync(dir) as [string];
+  rmSync(join(dir, name), { recursive: true });
+  const status = await migrate('status', store);
+  expect(status.code).toBe(1);
+  expect(status.out).toMatch(
+    / {2}missing {2}.*\nFiles are not those that were deployed\. Restore them from the repository\.\n/,
+  );
+});
+
 test('undo says what it did and what stays', async () => {
   expect((await migrate('undo', store)).code).toBe(1);
   await migrate('dev', store);

@@ -72,7 +72,11 @@ it('builds what is declared, drops what is not, and leaves an empty plan', async
   // The same name over another layout is another index.
   const covering = declare(byXWithY);
   db = await openWith(covering, 'ignore');
-  expect((await db.schema.plan()).steps.map(({ kind }) => kind)).toEqual(['build-index', 'drop-index']);
+  const anew = await db.schema.plan();
+  expect(anew.steps.map(({ kind, why }) => [kind, why])).toEqual([
+    ['build-index', expect.stringMatching(/^The index is declared but not built as it is declared/)],
+    ['drop-index', expect.stringMatching(/^The index "byX" of Thing is declared otherwise than before/)],
+  ]);
   // Rows are written while it is built.
   const writing = db.repository(covering).put({ id: '4', x: 'a' } as never);
   await db.schema.apply();
@@ -138,6 +142,10 @@ it('says of an index on a new table, and of one in a migration, only what is kno
   );
   const nothing = '{"format":2,"tables":[],"schemas":{}}';
   expect(whyOf(await db.schema.check(nothing))).toMatch(/^The index is newly declared: /);
+  const before = db.schema.snapshot();
+  const covering = await openMemory({ entities: [declare(byXWithY)], tables: 'ignore' });
+  expect(whyOf(await covering.schema.check(before))).toMatch(/^The index is declared otherwise than before/);
+  await covering.close();
   await db.schema.apply();
   expect((await db.schema.plan()).steps).toEqual([]);
   await db.close();

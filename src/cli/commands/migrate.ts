@@ -193,7 +193,13 @@ function describeStatus(status: MigrationStatus, dir: string): string {
   const lines = status.migrations.map(({ name, state, at, by }) =>
     [name, state, at === undefined ? '' : new Date(at).toISOString(), by ?? ''].join('  ').trimEnd(),
   );
-  if (status.migrations.length > 0 && !status.declared)
+  const are = (...states: readonly string[]): boolean =>
+    status.migrations.some(({ state }) => states.includes(state));
+  if (are('unfinished'))
+    lines.push('A process ended while it deployed a migration. rowan migrate deploy continues it.');
+  if (are('changed', 'missing'))
+    lines.push('Files are not those that were deployed. Restore them from the repository.');
+  else if (status.migrations.length > 0 && !status.declared)
     lines.push('The declarations differ from the last migration. Make one with rowan migrate dev.');
   const first = status.migrations.length === 0 ? noMigration(dir) : `${lines.join('\n')}\n`;
   const text = `${first}${describeSteps(status)}`;

@@ -217,7 +217,7 @@ async function check(
     throw new InvalidArgumentError(
       isFolder
         ? `The folder ${file} has no migration. Make one with rowan migrate dev.`
-        : `The snapshot ${file} does not exist. Write it with --snapshot and commit it. A folder of migrations is made by rowan migrate dev.`,
+        : `${file} does not exist. Write it with --snapshot and commit it, or make a folder of migrations with rowan migrate dev.`,
     );
   }
   const found = await checkSnapshot(declared, systemTables, before, pruning(flags));

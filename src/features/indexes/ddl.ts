@@ -29,7 +29,11 @@ function indexSteps(
   state: SchemaState,
 ): SchemaStep[] {
   const table = descriptor.name;
-  const why = buildReason(table, state);
+  const declared = new Set(
+    entities.flatMap(({ name, indexes }) => indexes.map((index) => `${name}.${index.name}`)),
+  );
+  const earlier = (entity: string, index: string): boolean =>
+    [...stored.values()].some((one) => one.entity === entity && one.index === index);
   const builds = entities.flatMap((entity) =>
     entity.indexes
       .filter(({ id }) => stored.get(toHex(id))?.state !== 'active')
@@ -39,7 +43,7 @@ function indexSteps(
           id: `build-index:${table}/${option}`,
           kind: 'build-index',
           class: 'online',
-          why,
+          why: buildReason(table, state, earlier(entity.name, index.name)),
           table,
           option,
           from: stored.get(toHex(index.id))?.state,
@@ -52,7 +56,9 @@ function indexSteps(
       id: `drop-index:${table}/${entity}.${index}/${id}`,
       kind: 'drop-index',
       class: 'online',
-      why: `The index "${index}" of ${entity} is no longer declared, or not as it was built, so its entries are removed. No other data is lost: if it is declared again, it is rebuilt.`,
+      why: declared.has(`${entity}.${index}`)
+        ? `The index "${index}" of ${entity} is declared otherwise than before, and built anew: its former entries are removed. No other data is lost.`
+        : `The index "${index}" of ${entity} is no longer declared, so its entries are removed. No other data is lost: if it is declared again, it is rebuilt.`,
       table,
       option: id,
       from: state,
@@ -61,12 +67,18 @@ function indexSteps(
   return [...builds, ...drops];
 }
 
-function buildReason(table: string, { tables, recorded }: SchemaState): string {
-  if (recorded === true)
-    return 'The index is newly declared: queries use it once it is built. From then on every program that writes must declare it, or its rows would be missing in the index.';
-  if (!tables.has(table))
-    return 'The index is built with its table, which has no rows yet. Every program that writes must declare it, or its rows would be missing in the index.';
-  return 'The index is declared but not built, so queries do not use it yet. From then on every program that writes must declare it, or its rows would be missing in the index.';
+/** @param before whether the table has an index of this name, or had one. */
+function buildReason(table: string, { tables, recorded }: SchemaState, before: boolean): string {
+  const writers = 'every program that writes must declare it, or its rows would be missing in the index.';
+  if (recorded !== true && !tables.has(table))
+    return `The index is built with its table, which has no rows yet. Always ${writers}`;
+  const why =
+    recorded === true
+      ? before
+        ? 'The index is declared otherwise than before, as by another schemaVersion: it is built anew, and queries use it once that is done.'
+        : 'The index is newly declared: queries use it once it is built.'
+      : 'The index is declared but not built as it is declared, so queries do not use it yet.';
+  return `${why} From then on ${writers}`;
 }
 
 /** The row key at the end of a non-unique index. */
