@@ -43,6 +43,17 @@ describe('discovery by ZooKeeper', () => {
     ]);
   });
 
+  it('says of each server why it gave no answer', async () => {
+    const quorum = [{ host: '127.0.0.1', port: 1 }];
+    const registry = new ZooKeeperRegistry({ quorum, parent: '/hbase' }, { resolveAddress: undefined });
+    const { message } = await registry.identity(5000).then(
+      () => expect.unreachable(),
+      (error: unknown) => error as Error,
+    );
+    expect(message).toMatch(/^No ZooKeeper server answered: 127\.0\.0\.1:1: Cannot connect .*ECONNREFUSED/);
+    expect(message).toMatch(/[^.]\. Check the option zookeeper\.$/);
+  });
+
   it('fails, to be tried again, while there is no master or meta is not open', async () => {
     const registry = await zooKeeper({
       '/hbase/meta-region-server': znode(

@@ -226,7 +226,10 @@ describe('tables', () => {
     await expect(engine.admin.createTable(tableDescriptor(name, { f: {} }))).rejects.toMatchObject({
       code: 'ERR_TABLE_EXISTS',
     });
-    await expect(engine.admin.enableTable(name)).rejects.toMatchObject({ code: 'ERR_TABLE_ENABLED' });
+    await expect(engine.admin.enableTable(name)).rejects.toMatchObject({
+      code: 'ERR_TABLE_ENABLED',
+      message: `The table "${name}" is enabled.`,
+    });
     await expect(engine.admin.deleteTable(name)).rejects.toMatchObject({ code: 'ERR_TABLE_ENABLED' });
     await engine.admin.disableTable(name);
     await expect(engine.admin.disableTable(name)).rejects.toMatchObject({ code: 'ERR_TABLE_DISABLED' });

@@ -119,7 +119,14 @@ export class HBaseAdmin implements Admin {
   }
 
   async enableTable(name: string): Promise<void> {
-    await this.change(master.enableTable, name, `enableTable ${name}`);
+    await this.change(master.enableTable, name, `enableTable ${name}`).catch((cause: unknown) => {
+      if (!(cause instanceof RowanError) || cause.code !== 'ERR_TABLE_ENABLED') throw cause;
+      // The server's words tell what a deletion needs.
+      throw new RowanError('ERR_TABLE_ENABLED', `The table "${name}" is enabled.`, {
+        cause,
+        details: { table: name },
+      });
+    });
   }
 
   async disableTable(name: string): Promise<void> {

@@ -13,7 +13,7 @@ import {
   type MetaRow,
   type Region,
   readMetaRow,
-  regionNameOf,
+  shownName,
   specifierOf,
 } from '../region/region.js';
 import type { RegionLoad } from '../wire/messages-admin.js';
@@ -56,14 +56,14 @@ export class RegionAdmin {
     const rows = await this.metaRows(table);
     const loads = await this.loads(table, rows);
     return rows.map((row) => {
-      const name = regionNameOf(table, row.startKey, row.info.regionId);
-      const load = loads.get(toStringBinary(name));
+      const name = shownName(row);
+      const load = loads.get(name);
       const isOpen = row.region !== undefined && row.state !== 'CLOSED' && row.state !== 'OFFLINE';
       return {
         table,
         startKey: row.startKey,
         endKey: row.endKey,
-        name: toStringBinary(name),
+        name,
         server: isOpen ? row.region!.server : '',
         readRequests: load?.readRequests ?? 0,
         writeRequests: load?.writeRequests ?? 0,
@@ -76,7 +76,7 @@ export class RegionAdmin {
 
   async flush(table: string, family: string | undefined): Promise<void> {
     const deadline = this.masters.deadline();
-    await this.onEachRegion(table, deadline, (region) =>
+    await this.onEachRegion('flush', table, deadline, (region) =>
       this.masters.callServer(
         region.address,
         regionServer.flushRegion,
@@ -88,7 +88,7 @@ export class RegionAdmin {
 
   async compact(table: string, family: string | undefined, major: boolean): Promise<void> {
     const deadline = this.masters.deadline();
-    await this.onEachRegion(table, deadline, async (region) => {
+    await this.onEachRegion('compaction', table, deadline, async (region) => {
       const request = { region: specifierOf(region), major, family: bytesOf(family) };
       // A running compaction holds files, which another would leave out.
       await this.awaitCompaction(region, deadline);
@@ -105,7 +105,7 @@ export class RegionAdmin {
     const wanted = splitKey === undefined ? rows : rows.filter((row) => holds(row, splitKey));
     if (splitKey !== undefined && wanted.some((row) => equalBytes(row.startKey, splitKey))) {
       throw new InvalidArgumentError(
-        `Split key ${toStringBinary(splitKey)} is already the start of a region of table "${table}". Choose another row.`,
+        `Split key "${toStringBinary(splitKey)}" is already the start of a region of table "${table}". Choose another row.`,
         { details: { table } },
       );
     }
@@ -135,7 +135,7 @@ export class RegionAdmin {
    */
   private async awaitSplittable(row: MetaRow, deadline: number): Promise<Uint8Array | undefined> {
     const { region } = row;
-    if (region === undefined) throw notOnline(row.table);
+    if (region === undefined) throw notOnline(row);
     const ask = { region: specifierOf(region), bestSplitRow: true, compactionState: true };
     for (let compacted = false; ; ) {
       const info = await this.masters.callServer(region.address, regionServer.getRegionInfo, ask, deadline);
@@ -160,20 +160,22 @@ export class RegionAdmin {
     return { nonceGroup: dispatcher.nextNonce(), nonce: dispatcher.nextNonce() };
   }
 
-  /** Runs `work` on every region of an enabled table. A region that moves meanwhile is looked up again. */
+  /** Runs `work`, which errors call `what`, on every region of an enabled table. A region that moves meanwhile is looked up again. */
   private async onEachRegion(
+    what: string,
     table: string,
     deadline: number,
     work: (region: Region) => Promise<unknown>,
   ): Promise<void> {
     const done = new Set<string>();
-    await this.masters.repeat(`An administration of table ${table}`, deadline, async () => {
+    await this.masters.repeat(`The ${what} of table ${table}`, deadline, async () => {
       const rows = await this.metaRows(table);
       if (rows.length === 0) throw tableMissing(table);
       if (await this.cluster.locator.isDisabled(table)) throw tableDisabled(table);
       await Promise.all(
-        rows.map(async ({ region }) => {
-          if (region === undefined) throw notOnline(table);
+        rows.map(async (row) => {
+          const { region } = row;
+          if (region === undefined) throw notOnline(row);
           const key = region.toString();
           if (done.has(key)) return;
           await work(region);
@@ -255,13 +257,14 @@ export function tableMissing(table: string): RowanError {
   );
 }
 
-function notOnline(table: string): RowanError {
+function notOnline(row: MetaRow): RowanError {
+  const region = shownName(row);
   return new RowanError(
     'ERR_WRONG_REGION',
-    `A region of table ${table} is on no server at the moment. Try again shortly.`,
+    `Region ${region} is on no server at the moment. Try again shortly.`,
     {
       retryable: true,
-      details: { table },
+      details: { table: row.table, region },
     },
   );
 }

@@ -205,6 +205,7 @@ export class HBaseScanner implements ResultScanner {
   /** Sends requests until rows arrive or the scan ends. Failures are retried as HBase's client does. */
   private async fetch(): Promise<void> {
     this.attempts = 0;
+    let reason: RowanError | undefined;
     let end = performance.now() + this.timeout;
     while (!this.hasFetched && !this.finished && !this.closed) {
       try {
@@ -215,7 +216,9 @@ export class HBaseScanner implements ResultScanner {
         const error = asRowanError(thrown);
         const attempts = ++this.attempts;
         await this.recover(error);
-        this.giveUpIfHopeless(error, attempts, end);
+        // The rest of the time was too short for its request: that says nothing of what the scan has waited for.
+        if (reason === undefined || !(error instanceof TimeoutError)) reason = error;
+        this.giveUpIfHopeless(error, attempts, end, reason);
         const { settings, longestPause = Number.POSITIVE_INFINITY } = this.context;
         const pause = Math.min(longestPause, pauseBefore(attempts, settings.pause, error));
         this.context.observer.retried(this.table, 1, attempts, pause, error);
@@ -226,13 +229,13 @@ export class HBaseScanner implements ResultScanner {
     }
   }
 
-  private giveUpIfHopeless(error: RowanError, attempts: number, end: number): void {
+  private giveUpIfHopeless(error: RowanError, attempts: number, end: number, reason: RowanError): void {
     const what = `The scan of table ${this.table}`;
     const isScannerLoss = error instanceof RemoteError && error.retryClass === 'scanner';
     if (this.context.isClosed || (!error.retryable && !isScannerLoss)) throw error;
     if (attempts > this.context.settings.retries)
       throw exhaustedError(error, what, attempts, 'no retries left');
-    if (performance.now() >= end) throw this.noRows(error);
+    if (performance.now() >= end) throw this.noRows(reason);
   }
 
   private noRows(cause?: RowanError): RowanError {

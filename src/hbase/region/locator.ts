@@ -13,7 +13,15 @@ import { RemoteError } from '../rpc/errors.js';
 import { withTimeout } from '../rpc/first-answer.js';
 import { TableStateMessage } from '../wire/messages-admin.js';
 import { decodeMessage } from '../wire/schema.js';
-import { isRecovered, META_TABLE, type MetaRow, Region, readMetaRow, regionNameOf } from './region.js';
+import {
+  isRecovered,
+  META_TABLE,
+  type MetaRow,
+  Region,
+  readMetaRow,
+  regionNameOf,
+  shownName,
+} from './region.js';
 import type { Registry } from './registry.js';
 
 /** The cached regions of one table, in key order, without overlaps. */
@@ -243,7 +251,7 @@ export class Locator {
     return withTimeout(
       found,
       timeout,
-      `The lookup of the region of row ${toStringBinary(row)} of table ${table}`,
+      `The lookup of the region of row "${toStringBinary(row)}" of table ${table}`,
     );
   }
 
@@ -367,8 +375,8 @@ export class Locator {
         remoteMessage: `region ${row.state ?? 'without a state'}`,
         server: 'hbase:meta',
       },
-      `A region of table ${table} is on no server at the moment (${row.state ?? 'no state'}). Try again shortly.`,
-      { details: { table } },
+      `Region ${shownName(row)} is on no server at the moment (${row.state ?? 'no state'}). Try again shortly.`,
+      { details: { table, region: shownName(row) } },
     );
   }
 

@@ -106,6 +106,11 @@ export function regionNameOf(
   return concatBytes(plain, fromLatin1(`.${digest}.`));
 }
 
+/** The name of the region of a row of meta, as HBase's own pages and logs show it. */
+export function shownName({ table, startKey, info }: MetaRow): string {
+  return toStringBinary(regionNameOf(table, startKey, info.regionId));
+}
+
 /** The encoded name of meta's region: a fixed number in place of a digest. */
 const META_NAME = `${META_TABLE},,1`;
 const META_ENCODED_NAME = '1588230740';

@@ -61,7 +61,9 @@ export async function readZNodes(
   } catch (failure) {
     const failures = (failure as NoAnswerError).errors.map(({ message }) => message);
     const reasons = failures.join(' | ') || `no answer within ${Math.round(timeout)} ms`;
-    throw new ConnectionError(`No ZooKeeper server answered: ${reasons}. Check the option zookeeper.`);
+    throw new ConnectionError(
+      `No ZooKeeper server answered: ${reasons.replace(/\.$/, '')}. Check the option zookeeper.`,
+    );
   }
 }
 

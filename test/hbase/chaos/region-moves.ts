@@ -2,6 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { Admin, RegionInfo } from '../../../src/table/index.js';
 import { bytesField, MasterConnection, varintField } from '../server/master-connection.js';
 
+const REGION_NAME = 1n;
 const ENCODED_REGION_NAME = 2n;
 /** How often the master is asked for one change that its file system has failed at. */
 const ATTEMPTS = 10;
@@ -16,6 +17,16 @@ export class RegionMover {
   /** Moves the region to another server of the master's choice; returns when it is open there. */
   async move(region: RegionInfo): Promise<void> {
     await this.ask((connection) => connection.call('MoveRegion', bytesField(1, specifier(region))));
+  }
+
+  /** Closes the region, and opens it nowhere until {@link assign}; returns when it is closed. */
+  async unassign(region: RegionInfo): Promise<void> {
+    await this.ask((connection) => connection.call('UnassignRegion', bytesField(1, fullName(region))));
+  }
+
+  /** Opens a region that is open nowhere. */
+  async assign(region: RegionInfo): Promise<void> {
+    await this.ask((connection) => connection.call('AssignRegion', bytesField(1, fullName(region))));
   }
 
   /** Moves the regions of these tables, one after the other, until that is ended; then says how often one was moved. */
@@ -71,6 +82,11 @@ export class RegionMover {
       connection.close();
     }
   }
+}
+
+/** `RegionSpecifier` by the whole name, which has no bytes to be escaped. */
+function fullName(region: RegionInfo): Buffer {
+  return Buffer.concat([varintField(1, REGION_NAME), bytesField(2, Buffer.from(region.name))]);
 }
 
 /** `RegionSpecifier` by the 32 hex digits at the end of a region's name. */
