@@ -216,7 +216,7 @@ export class JobStore {
     }
   }
 
-  /** Deletes all states of the job. Nobody may run a job of its name again. */
+  /** Deletes all states of the job. Nobody may run a job of its name any more, or at once again. */
   async delete(): Promise<void> {
     const [from, to] = [0, 1].map((end) => Buffer.concat([Buffer.from(this.job), Buffer.of(end)]));
     const rows = await this.rows.list(from!, to!);

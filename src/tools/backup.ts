@@ -11,7 +11,7 @@ import {
   stampTexts,
 } from '../ddl/index.js';
 import { atFile, InvalidArgumentError } from '../errors.js';
-import { jobTableDescriptor } from '../job/job-store.js';
+import { JobStore, jobTableDescriptor } from '../job/job-store.js';
 import { type CellSelection, toolJobName } from '../job/table-pass.js';
 import type { Counters, JobRunOptions } from '../job/types.js';
 import { canonicalTableName, type Engine, type TableChanges } from '../table/index.js';
@@ -103,7 +103,7 @@ export async function backupTables(
         table,
         join(folder, entry.name, folderOf(table)),
         {
-          name: toolJobName('backup', entry.name, table),
+          name: backupJob(entry, table),
           ...(isPart && newCells(entry, last!)),
           run: { ...options.run, ...(restart && { restart }) },
         },
@@ -132,7 +132,14 @@ export async function backupTables(
   }
   const backup = { ...entry, complete: true };
   await writeBackups(folder, [...done, backup]);
+  // Otherwise each backup would leave rows for each region.
+  for (const table of entry.tables) await JobStore.on(source, backupJob(entry, table)).delete();
   return { backup, rows, cells };
+}
+
+/** The name of the job that exports one table. Backups of other folders have other ones: an unfinished one does not keep them out. */
+function backupJob({ name, begun }: BackupEntry, table: string): string {
+  return toolJobName('backup', name, String(begun), table);
 }
 
 /** The cells of an incremental backup of a table. */

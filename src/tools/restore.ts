@@ -32,7 +32,7 @@ export interface RestoreOptions {
 
 /**
  * Restores the tables of a backup into an engine: each from the last backup up to it that has the table in full, then from the incremental ones since. Missing tables
- * are created; tables with rows are refused.
+ * are created; tables with rows are refused. A call that was interrupted is continued by the next one: it skips the tables that are complete.
  * @throws InvalidArgumentError when the folder has no such backup, or a table has rows.
  */
 export async function restoreTables(
@@ -49,9 +49,12 @@ export async function restoreTables(
     .sort((a, b) => Number(isReadFor(b)) - Number(isReadFor(a)));
   const chainOf = (table: string): readonly BackupEntry[] =>
     chain.slice(chain.findLastIndex((entry) => isWhole(entry, table)));
+  const jobsOf = (table: string): readonly string[] =>
+    chainOf(table).map(({ name }) => restoreJob(backup, name, table));
+  const begun = await begunTables(engine, tables, jobsOf);
   for (const table of tables) {
-    if (await isInProgress(engine, chainOf(table), table)) continue;
-    await requireEmpty(engine, table);
+    if (begun.has(table)) continue;
+    if (await hasRows(engine, table)) throw notEmpty(table);
     await requireKnown(engine, table, join(folder, chainOf(table)[0]!.name, folderOf(table)), tables);
   }
   // Otherwise changes of restored rows would be older than the rows.
@@ -59,18 +62,20 @@ export async function restoreTables(
   let rows = 0;
   let cells = 0;
   for (const table of tables) {
+    const restart = await restartOf(engine, table, begun.get(table));
     for (const { name } of chainOf(table)) {
       const { counters } = await importTable(engine, join(folder, name, folderOf(table)), {
         table,
         create: true,
         name: restoreJob(backup, name, table),
-        run: { ...options.run },
+        run: { restart, ...options.run },
       });
       rows += counters['rows'] ?? 0;
       cells += counters['cells'] ?? 0;
     }
   }
   if (elsewhere.length > 0 && tables.includes(controlTableDescriptor().name)) await forgetPositions(engine);
+  for (const job of tables.flatMap(jobsOf)) await JobStore.on(engine, job).delete();
   return { backup, rows, cells };
 }
 
@@ -123,32 +128,64 @@ async function chainTo(folder: string, wanted: string | undefined): Promise<read
  * The name of the job that imports one part of a restore. The distinguishing part comes first, since long names are
  * cut.
  */
-function restoreJob(backup: BackupEntry, part: string, table: string): string {
-  return toolJobName('restore', backup.name, part, table);
+function restoreJob({ name, begun }: BackupEntry, part: string, table: string): string {
+  return toolJobName('restore', name, String(begun), part, table);
 }
 
-/** Whether a restore of these backups to this table was started and not finished. */
-async function isInProgress(engine: Engine, chain: readonly BackupEntry[], table: string): Promise<boolean> {
+/**
+ * The tables that an interrupted restore has begun, and how many rows their jobs have imported. Empty where there was none, or where the
+ * tables are complete: their jobs are forgotten at the end, but the process may have died before that.
+ */
+async function begunTables(
+  engine: Engine,
+  tables: readonly string[],
+  jobsOf: (table: string) => readonly string[],
+): Promise<ReadonlyMap<string, number>> {
+  const begun = new Map<string, number>();
   const jobs = jobTableDescriptor().name;
-  if (!(await engine.admin.tableExists(jobs))) return false;
-  const backup = chain.at(-1)!;
-  const headers = chain.map(({ name }) =>
-    new JobStore(engine.table(jobs), restoreJob(backup, name, table)).header(),
-  );
-  const states = (await Promise.all(headers)).map((header) => header?.value.state);
-  return states.some((state) => state !== undefined) && states.some((state) => state !== 'done');
+  if (!(await engine.admin.tableExists(jobs))) return begun;
+  let isComplete = true;
+  for (const table of tables) {
+    for (const name of jobsOf(table)) {
+      const store = new JobStore(engine.table(jobs), name);
+      const header = (await store.header())?.value;
+      isComplete &&= header?.state === 'done';
+      if (header === undefined) continue;
+      store.run = header.run;
+      const splits = [...(await store.splits(0)).values()];
+      const rows = splits.reduce((sum, { value }) => sum + value.rows, 0);
+      begun.set(table, (begun.get(table) ?? 0) + rows);
+    }
+  }
+  return isComplete ? new Map() : begun;
 }
 
-/** Refuses a table with rows, which would be mixed with the backup. */
-async function requireEmpty(engine: Engine, table: string): Promise<void> {
-  if (!(await engine.admin.tableExists(table))) return;
+/**
+ * Whether the jobs of a table begin anew. @param imported rows that they have imported so far: where the table is empty now, it was dropped or
+ * truncated since. Undefined: none was begun.
+ */
+async function restartOf(
+  engine: Engine,
+  table: string,
+  imported: number | undefined,
+): Promise<boolean | 'done'> {
+  if (imported === undefined) return 'done';
+  return imported > 0 && !(await hasRows(engine, table));
+}
+
+/** Whether a table exists and has rows, which would be mixed with those of a backup. */
+async function hasRows(engine: Engine, table: string): Promise<boolean> {
+  if (!(await engine.admin.tableExists(table))) return false;
   const scanner = engine.table(table).scan(new Scan().setLimit(1).setRaw(true));
   try {
-    if ((await scanner.next()) === undefined) return;
+    return (await scanner.next()) !== undefined;
   } finally {
     await scanner.close();
   }
-  throw new InvalidArgumentError(
+}
+
+function notEmpty(table: string): InvalidArgumentError {
+  return new InvalidArgumentError(
     `Table "${table}" has rows, but a backup can only be restored into empty tables. Drop or truncate it first.`,
   );
 }

@@ -20,6 +20,7 @@ import { importTable } from '../../../src/tools/import.js';
 import { importTsv } from '../../../src/tools/import-tsv.js';
 import { restoreTables } from '../../../src/tools/restore.js';
 import { verifyTables } from '../../../src/tools/verify.js';
+import { memoryStore } from '../../store/engine/support.js';
 import { workerOn } from '../support.js';
 import { cellsOf, rowName } from './random-table.js';
 import { SMALL, stageOfEachTest } from './support.js';
@@ -203,12 +204,110 @@ test('tables whose names are alike have jobs of their own, so that a backup of t
   for (const table of tables) await fillRows(stage.engine, 14, table, table);
   const folder = join(stage.folder, 'backups');
   const run = (engine: Engine) => backupTables(engine, folder, { tables, run: ONE_LANE });
-  await leaveUnfinished(stage.engine, toolJobName('backup', '0001-full', 'a_t'), run);
+  await expect(run(workerOn(stage.engine, { lives: 1 }).engine)).rejects.toThrow('dead');
+  const listed = JSON.parse(await readFile(join(folder, 'backup.json'), 'utf8')) as {
+    readonly backups: readonly { readonly begun: number }[];
+  };
+  const { begun } = listed.backups[0]!;
+  await leaveUnfinished(stage.engine, toolJobName('backup', '0001-full', String(begun), 'a_t'), run);
   await run(stage.engine);
   await restoreTables(stage.other, folder);
   for (const table of tables)
     expect(await cellsOf(stage.other, table)).toEqual(await cellsOf(stage.engine, table));
 });
+
+async function jobsOn(engine: Engine): Promise<string[]> {
+  const names = new Set<string>();
+  for await (const { row } of engine.table('rowan_jobs').scan(new Scan()))
+    names.add(Buffer.from(row).toString('latin1').split('\0')[0]!);
+  return [...names].sort();
+}
+
+test('backups and restores leave no states of their jobs', async () => {
+  await fillRows(stage.engine, 20, 'a');
+  await fillRows(stage.engine, 20, 'b');
+  await countRows(stage.engine, 'a');
+  for (let at = 0; at < 3; at++) {
+    stage.later(1000);
+    await fillRows(stage.engine, 5, 'a', `v${at}`);
+    await backupTables(stage.engine, stage.folder, { incremental: at > 0, run: SMALL });
+  }
+  expect(await jobsOn(stage.engine)).toEqual(['count-a']);
+  await restoreTables(stage.other, stage.folder, { run: SMALL });
+  expect(await jobsOn(stage.other)).toEqual([]);
+});
+
+test('an unfinished backup does not keep one in another folder out', async () => {
+  await fillRows(stage.engine, 40);
+  const [first, second] = ['x', 'y'].map((name) => join(stage.folder, name));
+  const into = (folder: string) => (engine: Engine) => backupTables(engine, folder, { run: ONE_LANE });
+  await expect(into(first!)(workerOn(stage.engine, { lives: 9 }).engine)).rejects.toThrow('dead');
+  stage.later(1000);
+  expect(await into(second!)(stage.engine)).toMatchObject({ rows: 40 });
+  expect(await into(first!)(stage.engine)).toMatchObject({ rows: 40 });
+  await restoreTables(stage.other, second!);
+  expect(await cellsOf(stage.other)).toEqual(await cellsOf(stage.engine));
+});
+
+/** A backup in full and an incremental one, of two tables. */
+async function backUpTwoTables(): Promise<readonly string[]> {
+  const tables = ['a', 'b'];
+  for (const table of tables) await fillRows(stage.engine, 22, table);
+  await backupTables(stage.engine, stage.folder, { run: SMALL });
+  stage.later(1000);
+  for (const table of tables)
+    await stage.engine.table(table).put(new Put(rowName(3)).addColumn('f', 'q', 'later'));
+  await backupTables(stage.engine, stage.folder, { incremental: true, run: SMALL });
+  return tables;
+}
+
+test('a restore that is cut off anywhere is continued', async () => {
+  const tables = await backUpTwoTables();
+  const ends = { continued: 0, complete: 0 };
+  for (let lives = 1, isCut = true; isCut; lives++) {
+    const { engine } = await memoryStore();
+    const restore = (on: Engine) => restoreTables(on, stage.folder, { run: ONE_LANE });
+    isCut = await restore(workerOn(engine, { lives }).engine).then(
+      () => false,
+      () => true,
+    );
+    const again = await restore(engine).catch((error: unknown) => error as Error);
+    if (again instanceof Error) {
+      // It was cut off when all was restored.
+      expect(again.message).toMatch(/has rows/);
+      ends.complete++;
+    } else ends.continued++;
+    for (const table of tables)
+      expect(await cellsOf(engine, table)).toEqual(await cellsOf(stage.engine, table));
+    await engine.close();
+  }
+  expect(ends.continued).toBeGreaterThan(30);
+  expect(ends.complete).toBeLessThan(10);
+});
+
+test.each(['a', 'b'])(
+  'a restore that is cut off has table %s anew if it was dropped since',
+  async (dropped) => {
+    const tables = await backUpTwoTables();
+    for (let lives = 10, isCut = true; isCut; lives += 3) {
+      const { engine } = await memoryStore();
+      const restore = (on: Engine) => restoreTables(on, stage.folder, { run: ONE_LANE });
+      isCut = await restore(workerOn(engine, { lives }).engine).then(
+        () => false,
+        () => true,
+      );
+      if (!(await engine.admin.tableExists(dropped))) continue;
+      await engine.admin.disableTable(dropped);
+      await engine.admin.deleteTable(dropped);
+      const again = await restore(engine).catch((error: unknown) => error as Error);
+      if (again instanceof Error) expect(again.message).toMatch(/has rows/);
+      else
+        for (const table of tables)
+          expect(await cellsOf(engine, table)).toEqual(await cellsOf(stage.engine, table));
+      await engine.close();
+    }
+  },
+);
 
 const HEADER = '{"signature":"count t {}","run":0,"state":"running","phase":0}';
 const SPLIT =
