@@ -101,7 +101,7 @@ function contradictions(entity: EntitySchema, before: RecordStamp, now: RecordSt
   const add = (text: string): void => void problems.push(`${entity.name}: ${text}`);
   if (!isReadableKey(before.key, now.key)) {
     add(
-      `its row keys were written as [${before.key}] and are now declared as [${now.key}]; existing rows would not be found. Restore @RowKey, or copy the rows into a new table.`,
+      `its row keys were written as [${before.key}] and are now declared as [${now.key}]; existing rows would not be found. Restore the key, or declare the new one as an entity in a table of its own and change the keys (docs/rekey.md).`,
     );
   }
   if (before.marker !== now.marker) {
@@ -188,7 +188,7 @@ function retirementProblems({ name, key }: EntitySchema, before: RecordStamp): s
   }
   if (isReadableKey(before.key, key.signature)) return [];
   return [
-    `${name}: it is retired, but its row keys were written as [${before.key}] and are declared as [${key.signature}], so its rows could not be recognized reliably. Restore @RowKey.`,
+    `${name}: it is retired, but its row keys were written as [${before.key}] and are declared as [${key.signature}], so its rows could not be recognized reliably. Restore the key.`,
   ];
 }
 

@@ -157,7 +157,7 @@ export class CellWriter {
   private unknownProperty(name: string, stored: Iterable<string>): InvalidArgumentError {
     return new InvalidArgumentError(
       `Entity "${this.entity.name}" has no stored property "${name}". Declare it with @Column, or leave it out. ` +
-        `Stored: ${[...stored].join(', ')}.`,
+        `Its properties are ${[...stored].join(', ')}.`,
       { details: { entity: this.entity.name, property: name } },
     );
   }
