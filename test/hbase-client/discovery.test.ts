@@ -117,6 +117,16 @@ describe('a lookup', () => {
     expect((await got).isEmpty).toBe(true);
   });
 
+  it('names the server that has meta, and does not answer', async () => {
+    const silent = await start(hangs);
+    const { address } = await registry([silent]);
+    engine = await connectHBase({ masters: [address], pause: 1 });
+    const got = engine.table('t').get(new Get('r'), { timeout: 500 });
+    const where = `hbase:meta is on 127.0.0.1:${silent.port}`;
+    await expect(got).rejects.toMatchObject({ code: 'ERR_TIMEOUT', message: expect.stringContaining(where) });
+    silent.handler = () => undefined;
+  });
+
   it('asks a replica of meta when the primary hangs, but believes only the primary that there is no table', async () => {
     const primary = await start(hangs);
     const replica = await start();

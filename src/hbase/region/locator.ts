@@ -9,6 +9,7 @@ import {
 import { RowanError } from '../../errors.js';
 import { MAX_ROW_LENGTH } from '../../table/checks.js';
 import type { Result } from '../../table/result.js';
+import { addressKey } from '../rpc/connection-settings.js';
 import { RemoteError } from '../rpc/errors.js';
 import { withTimeout } from '../rpc/first-answer.js';
 import { TableStateMessage } from '../wire/messages-admin.js';
@@ -224,6 +225,8 @@ export class Locator {
   private readonly lookups = new Map<string, TableLookups>();
   private metaLookup: Promise<Region> | undefined;
   private meta: MetaReader | undefined;
+  /** Where meta was found last. */
+  private metaServer: string | undefined;
   /** Number of reads of meta so far. */
   lookupsMade = 0;
 
@@ -248,11 +251,11 @@ export class Locator {
     const cached = before ? this.cache.findBefore(table, row) : this.cache.find(table, row);
     if (cached !== undefined) return Promise.resolve(cached);
     const found = table === META_TABLE ? this.locateMeta() : this.lookUp(table, row, before);
-    return withTimeout(
-      found,
-      timeout,
-      `The lookup of the region of row "${toStringBinary(row)}" of table ${table}`,
-    );
+    return withTimeout(found, timeout, () => {
+      // Where the lookup waits, if that is known by then.
+      const where = this.metaServer === undefined ? '' : ` (hbase:meta is on ${this.metaServer})`;
+      return `The lookup of the region of row "${toStringBinary(row)}" of table ${table}${where}`;
+    });
   }
 
   /** Meta's region, at the location that the registry gives. */
@@ -277,6 +280,7 @@ export class Locator {
         }
         const primary = replicas[0]!;
         primary.replicas = replicas;
+        this.metaServer = addressKey(primary.address);
         return this.cache.insert(primary);
       })
       .finally(() => {

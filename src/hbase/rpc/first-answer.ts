@@ -69,9 +69,10 @@ export function firstAnswer<C, T>(
 export function withTimeout<T>(
   promise: Promise<T>,
   timeout: number,
-  what: string,
+  what: string | (() => string),
   signal?: AbortSignal,
 ): Promise<T> {
+  const said = (): string => (typeof what === 'string' ? what : what());
   return new Promise<T>((resolve, reject) => {
     const settle = (): void => {
       clearTimeout(timer);
@@ -79,11 +80,11 @@ export function withTimeout<T>(
     };
     const onAbort = (): void => {
       settle();
-      reject(new ClosedError(`${what} was under way when the connection to HBase was closed.`));
+      reject(new ClosedError(`${said()} was under way when the connection to HBase was closed.`));
     };
     const timer = setTimeout(() => {
       settle();
-      reject(new TimeoutError(`${what} was not done within ${Math.round(timeout)} ms. Try again.`));
+      reject(new TimeoutError(`${said()} was not done within ${Math.round(timeout)} ms. Try again.`));
     }, timerDelay(timeout));
     signal?.addEventListener('abort', onAbort);
     promise.then(
