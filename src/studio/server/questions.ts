@@ -113,7 +113,10 @@ function whereInput(schema: EntitySchema, conditions: readonly Condition[]): obj
   const where: Record<string, Record<string, unknown>> = {};
   for (const { property, operator, value } of conditions) {
     const column = schema.columnsByProperty.get(property);
-    if (column === undefined) throw new QueryError(`${schema.name} has no column "${property}".`);
+    if (column === undefined) {
+      const names = [...schema.columnsByProperty.keys()].join(', ');
+      throw new QueryError(`${schema.name} has no column "${property}". It has ${names}.`);
+    }
     if (!CONDITIONS.includes(operator)) throw new QueryError(`${property}: unknown operator "${operator}".`);
     where[property] = { ...where[property], [operator]: conditionValue(column, operator, value) };
   }
