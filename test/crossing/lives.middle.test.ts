@@ -39,18 +39,28 @@ const ENDS: ReadonlySet<string> = new Set([
 
 type Any = Repository<KeyedClass>;
 
-class Lives {
+/** Where programs live, one after the other. */
+class Place {
+  readonly clock = settableClock(1_700_000_000_000);
   readonly log: string[] = [];
+  disk = new MemoryFileSystem();
+  path = '/lives';
+  copies = 0;
+  /** How often the tables were restored, into a store with its own numbers of commits. */
+  restored = 0;
+}
+
+class Lives {
+  readonly log: string[];
   readonly random: Random;
-  private readonly clock = settableClock(1_700_000_000_000);
-  private disk = new MemoryFileSystem();
-  private path = '/lives';
+  private readonly clock: () => number;
   private db!: Database<EmbeddedEngine>;
   private declared!: Declared;
   /** By id: what `n` may be; undefined: there is no row. One entry: that is known. */
   private readonly may = new Map<string, Set<number | undefined>>();
   private writes = 0;
-  private copies = 0;
+  /** The store that was checked last, by how often it was restored. */
+  private checkedIn = 0;
   private isDark = false;
   /** The layout that is not written, when both are right. */
   private beside: KeyedClass | undefined;
@@ -60,21 +70,27 @@ class Lives {
   private readonly ends = new Map<string, number>();
   private readonly feed = new Told();
 
-  constructor(readonly seed: number) {
+  constructor(
+    readonly seed: number,
+    private readonly place: Place = new Place(),
+    prefix = '',
+  ) {
+    this.clock = place.clock;
+    this.log = place.log;
     this.random = new Random(seed ^ 0x11fe5);
     const { random } = this;
-    this.kept = { ends: random.chance(0.4), told: random.chance(0.4), wide: random.chance(0.4) };
+    this.kept = { ends: random.chance(0.4), told: random.chance(0.4), wide: random.chance(0.4), prefix };
     for (const id of IDS) this.may.set(id, new Set([undefined]));
   }
 
   async open(): Promise<void> {
     this.declared = declare(this.random, this.kept);
     const { old, now, shown } = this.declared;
-    this.log.push(`opened with${shown}`);
+    this.log.push(`opened ${this.kept.prefix}with${shown}`);
     this.db = (await open({
-      path: this.path,
+      path: this.place.path,
       entities: [old, now],
-      fileSystem: this.disk,
+      fileSystem: this.place.disk,
       clock: this.clock,
       background: 'inline',
       memstoreFlushSize: this.random.pick([2000, 1 << 20]),
@@ -97,8 +113,8 @@ class Lives {
   }
 
   async life(): Promise<void> {
-    const { random, log } = this;
-    this.clock.advance(1 + random.below(100_000));
+    const { random, log, place } = this;
+    place.clock.advance(1 + random.below(100_000));
     await this.open();
     if (random.chance(0.4)) await this.step();
     const target = await this.target();
@@ -112,29 +128,30 @@ class Lives {
     for (let i = 1 + random.below(3); i > 0; i--) this.begin();
     await turns(random.below(60));
     const end = random.below(5);
-    let found = this.disk;
+    let found = place.disk;
     log.push(['closed', 'closed', 'dark', 'copied', 'restored'][end]!);
     if (end === 4) {
       await writing;
       found = new MemoryFileSystem();
-      const path = `/copy${this.copies++}`;
-      await restoredTables(this.db.engine, path, { fileSystem: this.disk, clock: this.clock }, found);
-      this.path = path;
+      const path = `/copy${place.copies++}`;
+      await restoredTables(this.db.engine, path, { fileSystem: place.disk, clock: this.clock }, found);
+      place.path = path;
+      place.restored++;
     } else if (end === 3) {
       await writing;
-      const path = `/copy${this.copies++}`;
+      const path = `/copy${place.copies++}`;
       await this.db.engine.checkpoint(path);
-      this.path = path;
+      place.path = path;
     } else if (end === 2) {
       this.isDark = true;
-      found = this.disk.crash({ keepUnsynced: random.next(), random: () => random.next() });
+      found = place.disk.crash({ keepUnsynced: random.next(), random: () => random.next() });
     }
     await this.close();
-    this.disk = found;
+    place.disk = found;
     await writing;
     await this.ended();
     this.isDark = false;
-    await this.check(false, end === 4);
+    await this.check(false);
   }
 
   /** Something of a change of keys, awaited. */
@@ -255,8 +272,10 @@ class Lives {
     return rows.batch((batch) => batch.replace(entity), { atomic: true });
   }
 
-  /** `whole`: what is unfinished is finished first. `isOther`: the store is another one than before. */
-  async check(whole: boolean, isOther = false): Promise<void> {
+  /** `whole`: what is unfinished is finished first. */
+  async check(whole: boolean): Promise<void> {
+    const isOther = this.checkedIn !== this.place.restored;
+    this.checkedIn = this.place.restored;
     await this.open();
     const { db, declared, rekey } = this;
     if (whole) await this.finish();
@@ -294,8 +313,8 @@ class Lives {
   private async reader(target: KeyedClass, rows: ReadonlyMap<string, number>): Promise<void> {
     const { old, now } = this.declared;
     await using reader = await open({
-      ...{ path: this.path, entities: [old, now], readOnly: true },
-      ...{ fileSystem: this.disk, clock: this.clock },
+      ...{ path: this.place.path, entities: [old, now], readOnly: true },
+      ...{ fileSystem: this.place.disk, clock: this.clock },
     });
     const all = reader.repository(target).find({} as never, { fullScan: true });
     expect(await all.count()).toBe(rows.size);
@@ -380,15 +399,22 @@ async function turns(count: number): Promise<void> {
   for (let i = 0; i < count; i++) await new Promise((resolve) => setImmediate(resolve));
 }
 
-async function runProgram(seed: number): Promise<void> {
-  const run = new Lives(seed);
+/** Lives of programs with tables of their own in one place, in a random order. */
+async function runPrograms(seed: number, programs: readonly Lives[]): Promise<void> {
+  const random = new Random(seed);
   try {
-    for (let life = 0; life < LIVES; life++) await run.life();
-    await run.check(true);
+    for (let life = 0; life < LIVES * programs.length; life++) await random.pick(programs).life();
+    for (const program of programs) await program.check(true);
   } catch (error) {
-    await run.close().catch(() => undefined);
-    throw new Error(`Seed ${seed}\n${run.log.join('\n')}\n${(error as Error).message}`, { cause: error });
+    for (const program of programs) await program.close().catch(() => undefined);
+    const log = programs[0]!.log.join('\n');
+    throw new Error(`Seed ${seed}\n${log}\n${(error as Error).message}`, { cause: error });
   }
+}
+
+async function runTwo(seed: number): Promise<void> {
+  const place = new Place();
+  await runPrograms(seed, [new Lives(seed, place, 'a_'), new Lives(seed + 0x5eed, place, 'b_')]);
 }
 
 const TOGETHER = 2;
@@ -396,15 +422,26 @@ const parts = Array.from({ length: Math.ceil(PROGRAMS / TOGETHER) }, (_, i) => F
 
 describe('work that is cut off, and lives with other declarations after it', () => {
   let programs = 0;
+  let both = 0;
 
   it.each(parts)('lose nothing, programs from %i', async (first) => {
     if (first > FIRST && !mayGoOn()) return;
     for (let seed = first; seed < Math.min(first + TOGETHER, FIRST + PROGRAMS); seed++, programs++)
-      await runProgram(seed);
+      await runPrograms(seed, [new Lives(seed)]);
   });
+
+  it.each(parts.slice(0, Math.ceil(parts.length / 4)))(
+    'and so of two programs with entities of the same names over other tables, from %i',
+    async (first) => {
+      if (first > FIRST && !mayGoOn()) return;
+      for (let seed = first; seed < Math.min(first + TOGETHER, FIRST + PROGRAMS); seed++, both++)
+        await runTwo(seed);
+    },
+  );
 
   it('in all programs', () => {
     expect(programs).toBeGreaterThan(0);
+    expect(both).toBeGreaterThan(0);
     record('lives', { programs, lives: programs * LIVES });
   });
 });

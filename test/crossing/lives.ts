@@ -53,9 +53,11 @@ export interface Kept {
   readonly told: boolean;
   /** Whether rows have Avro values, bytes and Maps too. */
   readonly wide: boolean;
+  /** What the names of tables begin with. */
+  readonly prefix: string;
 }
 
-export function declare(random: Random, { ends, told, wide }: Kept): Declared {
+export function declare(random: Random, { ends, told, wide, prefix }: Kept): Declared {
   let shown = '';
   const entity = (name: string, key: readonly KeyElement[]): KeyedClass => {
     const drawn = { indexes: drawForms(random, INDEXES), summaries: drawForms(random, SUMMARIES) };
@@ -64,7 +66,7 @@ export function declare(random: Random, { ends, told, wide }: Kept): Declared {
       .join(' ')}`;
     return defineEntity({
       name,
-      table: defineTable({ name: name.toLowerCase(), families: { d: {}, e: {} } }),
+      table: defineTable({ name: `${prefix}${name.toLowerCase()}`, families: { d: {}, e: {} } }),
       key,
       columns: (c: ColumnBuilder<string>) => ({
         a: c.column('d:a', text).optional(),
