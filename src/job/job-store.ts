@@ -1,6 +1,6 @@
 import { compareBytes, equalBytes, fromHex, toHex, toStringBinary } from '../bytes/index.js';
 import type { JsonValue } from '../codec/index.js';
-import { CorruptionError } from '../errors.js';
+import { CorruptionError, RowanError } from '../errors.js';
 import {
   Delete,
   type Engine,
@@ -253,6 +253,18 @@ export class JobStore {
     if (phase !== undefined) parts.push(Buffer.of(phase));
     if (split !== undefined) parts.push(uint32(split));
     return Buffer.concat(parts);
+  }
+}
+
+/**
+ * Deletes the states of finished jobs whose names are not used again. It is no error if they stay, as where the user may not write them:
+ * they do no harm.
+ */
+export async function forgetFinished(engine: Engine, jobs: readonly string[]): Promise<void> {
+  try {
+    for (const job of jobs) await JobStore.on(engine, job).delete();
+  } catch (error) {
+    if (!(error instanceof RowanError)) throw error;
   }
 }
 

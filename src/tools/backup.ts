@@ -11,7 +11,7 @@ import {
   stampTexts,
 } from '../ddl/index.js';
 import { atFile, InvalidArgumentError } from '../errors.js';
-import { JobStore, jobTableDescriptor } from '../job/job-store.js';
+import { forgetFinished, jobTableDescriptor } from '../job/job-store.js';
 import { type CellSelection, toolJobName } from '../job/table-pass.js';
 import type { Counters, JobRunOptions } from '../job/types.js';
 import { canonicalTableName, type Engine, type TableChanges } from '../table/index.js';
@@ -133,7 +133,10 @@ export async function backupTables(
   const backup = { ...entry, complete: true };
   await writeBackups(folder, [...done, backup]);
   // Otherwise each backup would leave rows for each region.
-  for (const table of entry.tables) await JobStore.on(source, backupJob(entry, table)).delete();
+  await forgetFinished(
+    source,
+    entry.tables.map((table) => backupJob(entry, table)),
+  );
   return { backup, rows, cells };
 }
 

@@ -5,7 +5,7 @@ import { schemaTableDescriptor } from '../codec/avro/schema-store.js';
 import { ControlTable, controlTableDescriptor } from '../ddl/index.js';
 import { InvalidArgumentError } from '../errors.js';
 import { TABLES_OF_COMMITS, tablesMadeOf } from '../features/tables.js';
-import { JobStore, jobTableDescriptor } from '../job/job-store.js';
+import { forgetFinished, JobStore, jobTableDescriptor } from '../job/job-store.js';
 import { toolJobName } from '../job/table-pass.js';
 import type { JobRunOptions } from '../job/types.js';
 import { dictionaryTableDescriptor } from '../key/dictionary/dictionary.js';
@@ -75,7 +75,7 @@ export async function restoreTables(
     }
   }
   if (elsewhere.length > 0 && tables.includes(controlTableDescriptor().name)) await forgetPositions(engine);
-  for (const job of tables.flatMap(jobsOf)) await JobStore.on(engine, job).delete();
+  await forgetFinished(engine, tables.flatMap(jobsOf));
   return { backup, rows, cells };
 }
 
