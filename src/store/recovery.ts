@@ -218,8 +218,9 @@ function pieceOf(memoryLimit: number): number {
 }
 
 /**
- * Replays the writes of the log that had no room in memory, and flushes memstores whenever memory is at its limit. All of the log was
- * found intact before. If a flush fails, as on a full disk, the remaining writes are kept in memory: they can be read at least.
+ * Replays the writes of the log that had no room in memory. From half of the limit on one memstore after the other is flushed, the largest first, while
+ * the log is read on; at the limit the replay waits for that. All of the log was found intact before. If a flush fails, as on a full
+ * disk, the remaining writes are kept in memory: they can be read at least.
  */
 async function replayRest(core: StoreCore, { segment, records }: LogPlace): Promise<void> {
   const { fileSystem, directory, settings } = core.environment;
@@ -231,27 +232,32 @@ async function replayRest(core: StoreCore, { segment, records }: LogPlace): Prom
   const log = new LogReplay(fileSystem, directory, segments, (record) => {
     if (--before < 0) replay.apply(record);
   });
-  core.maintenance.recovering = true;
+  const { memory, maintenance } = core;
+  maintenance.recovering = true;
   let limit = settings.memstoreLimit;
+  let flushing: Promise<void> | undefined;
+  const flushLargest = async (): Promise<void> => {
+    const place = memory.bySize()[0]!;
+    await maintenance.flushQuietly(place);
+    if (place.store.version.frozen.length > 0) limit = Number.POSITIVE_INFINITY;
+    flushing = undefined;
+  };
   do {
-    if (core.memory.memstores().bytes >= limit) {
-      replay.finish();
-      if (!(await flushToHalf(core, limit))) limit = Number.POSITIVE_INFINITY;
+    while (memory.memstores().bytes >= limit / 2) {
+      if (flushing === undefined) {
+        // What is frozen must be sorted.
+        replay.finish();
+        flushing = flushLargest();
+      }
+      if (memory.memstores().bytes < limit) break;
+      await flushing;
     }
     replay.sortMany();
     await turn();
   } while (log.advance(pieceOf(settings.memstoreLimit)));
+  await flushing;
   replay.finish();
-  core.maintenance.recovering = false;
-}
-
-/** Flushes the largest memstores until memory is at half of its limit. @returns whether it is below the limit then. */
-async function flushToHalf({ memory, maintenance }: StoreCore, limit: number): Promise<boolean> {
-  for (const place of memory.bySize()) {
-    if (memory.memstores().bytes <= limit / 2) break;
-    await maintenance.flushQuietly(place);
-  }
-  return memory.memstores().bytes < limit;
+  maintenance.recovering = false;
 }
 
 /** Requests the work that was left undone when the store was closed. */
