@@ -245,7 +245,7 @@ async function replayRest(core: StoreCore, { segment, records }: LogPlace): Prom
   do {
     while (memory.memstores().bytes >= limit / 2) {
       if (flushing === undefined) {
-        // What is frozen must be sorted.
+        // It also lets go of memstores, which would stay in memory after their flush.
         replay.finish();
         flushing = flushLargest();
       }

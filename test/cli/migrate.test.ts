@@ -13,7 +13,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterEach, beforeEach, expect, test } from 'vitest';
+import { ControlTable } from '../../src/ddl/index.js';
 import { openAdmin } from '../../src/index.js';
+import { openEmbedded } from '../../src/store/engine.js';
 import { run } from './run.js';
 
 const MODULE = fileURLToPath(new URL('../../build/test/cli/fixtures/entities.js', import.meta.url));
@@ -137,6 +139,33 @@ test('a folder of migrations that does not exist is named: nothing would be depl
   await (await openAdmin({ path: other })).close();
   const none = await run('migrate', 'deploy', MODULE, other, '--dir', absent);
   expect([none.code, none.out]).toEqual([1, expect.stringContaining(`There is no migration in ${absent}.`)]);
+});
+
+test('status says what to do about a migration that was changed, or whose process was killed', async () => {
+  await migrate('dev', store);
+  const [name] = readdirSync(dir) as [string];
+  const plan = join(dir, name, 'plan.json');
+  const text = readFileSync(plan, 'utf8');
+  writeFileSync(plan, text.replace('"allow": []', '"allow": ["meaning"]'));
+  expect((await migrate('status', store)).out).toMatch(
+    / {2}changed {2}.*\nFiles are not those that were deployed\. Restore them from the repository\.\n/,
+  );
+  writeFileSync(plan, text);
+  {
+    const engine = await openEmbedded(store);
+    const control = new ControlTable(engine.table('rowan_schema'));
+    const [kept] = await control.migrations<object>();
+    await control.change(kept!.row, kept, { ...kept!.value, state: 'running' });
+    await engine.close();
+  }
+  const status = await migrate('status', store);
+  expect(status.code).toBe(1);
+  expect(status.out).toMatch(
+    / {2}unfinished {2}.*\nA process ended while it deployed a migration\. rowan migrate deploy continues it\.\n/,
+  );
+  expect(status.out).not.toContain('Restore them');
+  expect((await migrate('deploy', store)).code).toBe(0);
+  expect((await migrate('status', store)).out).toContain('The database is up to date.');
 });
 
 test('status says what to do where files are missing', async () => {

@@ -87,7 +87,9 @@ describe('writing', () => {
   });
 
   it('refuses a property of a plain object that is not declared, but not a field of an instance', () => {
-    expect(() => stored({ customerId: 'a', nmae: 'Ann' })).toThrow(/no stored property "nmae"/);
+    expect(() => stored({ customerId: 'a', nmae: 'Ann' })).toThrow(
+      /no stored property "nmae"\. Declare it with @Column, or leave it out\. Its properties are customerId, .*\bname\b/,
+    );
     const instance = Object.assign(Object.create(Customer.prototype), {
       customerId: 'a',
       name: 'b',
