@@ -124,7 +124,7 @@ const GROUPS = [
     name: 'command-line',
     test: /\/src\/cli\/(program|context|signals|databases|encryption|commands\.)|node_modules\/commander/,
   },
-  { name: 'table', test: /\/src\/(errors|bytes|table|threads|codegen|compression)|\0node:/ },
+  { name: 'table', test: /\/src\/(errors|bytes|table|threads|folders|codegen|compression)|\0node:/ },
   {
     name: 'mapping',
     test: /\/decorators\/|\/src\/(key|codec|schema|mapper|features\/\w+\/(compile|former-places)\.)|node_modules/,

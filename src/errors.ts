@@ -191,6 +191,7 @@ const REMEDIES: Readonly<Record<string, string>> = {
   EACCES: 'Check who owns the folder and its files, and what its user may do.',
   EPERM: 'Check who owns the folder and its files, and what its user may do.',
   EROFS: 'The disk is mounted read-only: mount it for writing, or write elsewhere.',
+  ENOTDIR: 'A part of the path is a file, no folder: check the path.',
   ENOENT: 'There is no such file or folder: check the path.',
   EEXIST: 'The name exists already: remove that file, if it is not needed.',
   ESTALE:

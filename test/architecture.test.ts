@@ -8,7 +8,7 @@ const root = fileURLToPath(new URL('..', import.meta.url));
 /** Layers, lowest first. A folder may import from those above it in this list, and from itself; folders of one line not from each other. */
 const LAYERS: readonly (readonly string[])[] = [
   ['errors'],
-  ['bytes', 'codegen', 'threads'],
+  ['bytes', 'codegen', 'folders', 'threads'],
   ['table'],
   ['compression'],
   ['hadoop'],

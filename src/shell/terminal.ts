@@ -1,9 +1,10 @@
 /** An interactive shell: lines with history and completion, and statements of several lines. */
 
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { createInterface, type Interface } from 'node:readline';
 import type { Readable, Writable } from 'node:stream';
+import { makeFolder } from '../folders.js';
 import { ShellExit } from './ruby/index.js';
 import { OpenStatement, type ShellOutcome, type ShellSession } from './session.js';
 
@@ -139,7 +140,7 @@ function readHistory(path: string): string[] {
 
 function writeHistory(path: string, lines: readonly string[]): void {
   try {
-    mkdirSync(dirname(path), { recursive: true });
+    makeFolder(dirname(path));
     writeFileSync(path, `${lines.slice(0, HISTORY_LINES).join('\n')}\n`, { mode: 0o600 });
   } catch {
     // Failing to store the history must not stop the user.

@@ -1,8 +1,9 @@
 /** A folder of backups of stores: its lists, its files, and who may work in it. docs/formats.md has its layout. */
 
-import { mkdir, readdir, readFile } from 'node:fs/promises';
+import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { CorruptionError, fileError, InvalidArgumentError, RowanError, UnsupportedError } from '../errors.js';
+import { makeFolder } from '../folders.js';
 import { describe } from '../table/checks.js';
 import type { CheckpointMoment } from './checkpoint.js';
 import { NEW_DISK, writeWhole } from './fs/copies.js';
@@ -74,7 +75,7 @@ export async function inFolder<T>(folder: string, mayCreate: boolean, work: () =
 
 /** Makes an empty or missing folder one of backups. */
 async function create(folder: string): Promise<void> {
-  await mkdir(folder, { recursive: true });
+  makeFolder(folder);
   const names = await readdir(folder);
   if (names.includes(MARK)) return;
   const stranger = names.find((name) => ![LISTS, FILES, `${MARK}.partial`, NEW_DISK].includes(name));
@@ -83,8 +84,8 @@ async function create(folder: string): Promise<void> {
       `"${folder}" holds no backups of stores, and is not empty ("${stranger}" in it). Give an empty or a new folder.`,
     );
   }
-  await mkdir(join(folder, LISTS), { recursive: true });
-  await mkdir(join(folder, FILES), { recursive: true });
+  makeFolder(join(folder, LISTS));
+  makeFolder(join(folder, FILES));
   await writeWhole(join(folder, MARK), FORMAT);
 }
 

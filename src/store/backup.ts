@@ -9,6 +9,7 @@ import { createReadStream } from 'node:fs';
 import { mkdir, readdir, rename, rm, stat } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
 import { InvalidArgumentError, RowanError, UnsupportedError } from '../errors.js';
+import { makeFolder } from '../folders.js';
 import { checkOptions, describe } from '../table/checks.js';
 import {
   type BackupList,
@@ -266,7 +267,7 @@ export async function restoreStore(
     }
     const partial = `${target}.partial`;
     await rm(partial, { recursive: true, force: true });
-    await mkdir(partial, { recursive: true });
+    makeFolder(partial);
     const progress = new CopyProgress('restore', list.bytes, options);
     try {
       for (const file of list.stored) {

@@ -1,8 +1,9 @@
 import { createHash, randomUUID } from 'node:crypto';
-import { mkdir, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { JsonValue } from '../codec/index.js';
 import { atFile, InvalidArgumentError } from '../errors.js';
+import { makeFolder } from '../folders.js';
 
 // — The manifest: the file that describes a folder of a tool's files. It is written last, so a folder without it is
 // incomplete.
@@ -32,7 +33,7 @@ const NEW_DISK = 'lost+found';
 /** Creates a folder if it is missing. @returns the name of a file in it that is not the tool's own; undefined if there is none. */
 export function strangerIn(folder: string, isOwn: (name: string) => boolean): Promise<string | undefined> {
   return atFile(folder, async () => {
-    await mkdir(folder, { recursive: true });
+    makeFolder(folder);
     return (await readdir(folder)).find((name) => name !== NEW_DISK && !isOwn(name));
   });
 }

@@ -128,12 +128,14 @@ describe('rowan', () => {
     for (const args of [
       ['diagram', module, '--out', folder],
       ['schema', 'check', module, folder, '--snapshot'],
-      ['init', folder],
     ]) {
       const { code, err } = await run(...args);
       expect(code).toBe(1);
       expect(err).toMatch(/^rowan: ERR_IO: ENOTDIR: .*no-folder.*'\. Check the path, .*\.\n$/);
     }
+    expect((await run('init', folder)).err).toBe(
+      `rowan: ERR_IO: Could not make the folder "${folder}" (ENOTDIR). A part of the path is a file, no folder: check the path.\n`,
+    );
   });
 });
 

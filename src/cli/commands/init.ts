@@ -1,9 +1,10 @@
 /** `rowan init [folder]`: creates a project with an entity, a program and a test (docs/getting-started.md). */
 
-import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
+import { existsSync, writeFileSync } from 'node:fs';
 import { basename, dirname, join, resolve } from 'node:path';
 import { type Command, Option } from 'commander';
 import { InvalidArgumentError } from '../../errors.js';
+import { makeFolder } from '../../folders.js';
 import { CURRENT_FILE } from '../../store/fs/index.js';
 import { type CliContext, packageVersion } from '../context.js';
 
@@ -46,7 +47,7 @@ export function addInitCommand(program: Command, context: CliContext): void {
         );
       }
       for (const [path, text] of Object.entries(files)) {
-        mkdirSync(dirname(join(root, path)), { recursive: true });
+        makeFolder(dirname(join(root, path)));
         writeFileSync(join(root, path), text);
         context.write(`${path}\n`);
       }

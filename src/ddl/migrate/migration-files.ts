@@ -10,7 +10,6 @@
 import {
   type Dirent,
   existsSync,
-  mkdirSync,
   readdirSync,
   readFileSync,
   renameSync,
@@ -19,6 +18,7 @@ import {
 } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { InvalidArgumentError, RowanError, SchemaError } from '../../errors.js';
+import { makeFolder } from '../../folders.js';
 import type { Schema } from '../../schema/index.js';
 import { describe } from '../../table/checks.js';
 import { checkSnapshot, type OwnTables, snapshotOf } from '../plan/check-snapshot.js';
@@ -217,7 +217,7 @@ function nameOf(title: string, last: string | undefined, now: number): string {
 function write(folder: string, name: string, files: Readonly<Record<string, string>>): void {
   const unfinished = join(folder, `.${name}.tmp`);
   try {
-    mkdirSync(unfinished, { recursive: true });
+    makeFolder(unfinished);
     for (const [file, text] of Object.entries(files)) writeFileSync(join(unfinished, file), text);
     renameSync(unfinished, join(folder, name));
   } catch (cause) {

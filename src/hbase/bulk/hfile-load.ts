@@ -1,11 +1,12 @@
 /** Bulk load of sorted cells: writes an HFile for each region and family, and asks the regions to adopt them. */
 
 import { randomBytes } from 'node:crypto';
-import { chmod, type FileHandle, mkdir, open, rm } from 'node:fs/promises';
+import { chmod, type FileHandle, open, rm } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { compareBytes, toStringBinary } from '../../bytes/index.js';
 import { atFile, InvalidArgumentError, RowanError, throwIfAborted } from '../../errors.js';
+import { makeFolder } from '../../folders.js';
 import { HFileReader, HFileWriter, prepareHFileCodec, type WrittenHFile } from '../../hadoop/hfile/index.js';
 import { describe } from '../../table/checks.js';
 import {
@@ -154,7 +155,7 @@ export class HFileLoad {
     const { folder, uri } = this.staging;
     const name = `${String(this.made++).padStart(6, '0')}${randomBytes(8).toString('hex')}`;
     for (const each of [folder, join(folder, family)]) {
-      await mkdir(each, { recursive: true });
+      makeFolder(each);
       await chmod(each, OPEN_FOLDER);
     }
     const local = join(folder, family, name);

@@ -1,8 +1,9 @@
-import { type FileHandle, mkdir, open, readdir, rm } from 'node:fs/promises';
+import { type FileHandle, open, readdir, rm } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { compareSlices } from '../../bytes/index.js';
 import type { JsonValue } from '../../codec/index.js';
 import { atFile } from '../../errors.js';
+import { makeFolder } from '../../folders.js';
 import { compareInRow, HFileReader, HFileWriter, mergedCells } from '../../hadoop/hfile/index.js';
 import { Cell, type CellStream, type CellType, CellWithTtl, listOf, type Result } from '../../table/index.js';
 
@@ -163,7 +164,7 @@ export class CellRuns {
     resumed: RunState | undefined,
     runBytes = RUN_BYTES,
   ): Promise<CellRuns> {
-    await atFile(folder, () => mkdir(folder, { recursive: true }));
+    makeFolder(folder);
     const prefix = `run-${String(split).padStart(5, '0')}-`;
     const files = resumed?.files ?? [];
     for (const name of await readdir(folder)) {

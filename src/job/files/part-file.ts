@@ -1,6 +1,7 @@
-import { type FileHandle, mkdir, open } from 'node:fs/promises';
+import { type FileHandle, open } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { atFile, CorruptionError } from '../../errors.js';
+import { makeFolder } from '../../folders.js';
 
 /** The name of a split's file. */
 export function partName(split: number, extension: string): string {
@@ -24,7 +25,7 @@ export class PartFile {
    */
   static async open(path: string, resumed: number | undefined): Promise<PartFile> {
     return atFile(path, async () => {
-      await mkdir(dirname(path), { recursive: true });
+      makeFolder(dirname(path));
       const file = resumed === undefined ? await open(path, 'w+') : await openAt(path, resumed);
       return new PartFile(path, file, resumed ?? 0);
     });

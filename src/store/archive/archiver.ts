@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { constants } from 'node:fs';
-import { mkdir, open, readdir, readFile, rename, rm } from 'node:fs/promises';
+import { open, readdir, readFile, rename, rm } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import { crc32 } from '../../bytes/index.js';
 import {
@@ -11,6 +11,7 @@ import {
   RowanError,
   UnsupportedError,
 } from '../../errors.js';
+import { makeFolder } from '../../folders.js';
 import { diskOf } from '../encryption/encrypted-file-system.js';
 import { SerialQueue, type StoreEnvironment } from '../environment.js';
 import { COPY_BYTES, copyFile, NEW_DISK, sizeOf, syncFolder, writeAll, writeWhole } from '../fs/copies.js';
@@ -88,7 +89,7 @@ async function openFolder(
   folder: string,
   pointer: Pointer | undefined,
 ): Promise<Archiver> {
-  await makeFolder(folder);
+  await makeDurableFolder(folder);
   const lock = await new NodeFileSystem().lock(folder);
   try {
     const index = await readIndex(folder);
@@ -114,10 +115,10 @@ async function openFolder(
 }
 
 /** Makes a folder, and its parents, that survive a loss of power. */
-async function makeFolder(folder: string): Promise<void> {
-  const first = await mkdir(folder, { recursive: true });
+async function makeDurableFolder(folder: string): Promise<void> {
+  const first = makeFolder(folder);
   if (first === undefined) return;
-  for (let made = folder; ; made = dirname(made)) {
+  for (let made = resolve(folder); ; made = dirname(made)) {
     await syncFolder(dirname(made));
     if (made === first) return;
   }

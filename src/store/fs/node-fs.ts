@@ -2,6 +2,7 @@ import * as fs from 'node:fs';
 import { resolve } from 'node:path';
 import type { Duplex } from 'node:stream';
 import { errnoOf, InvalidArgumentError, ioError, RowanError } from '../../errors.js';
+import { makeFolder } from '../../folders.js';
 import { lockDirectory } from './directory-lock.js';
 import type { DirectoryLock, FileHandle, FileSystem } from './file-system.js';
 import { connectToWriter, listenForReaders } from './reader-socket.js';
@@ -60,7 +61,7 @@ export class NodeFileSystem implements FileSystem {
   }
 
   mkdir(path: string): void {
-    attempt('make the folder', path, () => fs.mkdirSync(path, { recursive: true }));
+    makeFolder(path);
   }
 
   readdir(path: string): string[] {
