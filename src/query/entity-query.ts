@@ -181,7 +181,7 @@ export class EntityQuery<C extends KeyedClass, T = EntityOf<C>> extends BaseQuer
   with<const Tree extends RelationTree<EntityOf<C>>>(
     tree: Tree & CheckedTree<EntityOf<C>, Tree>,
   ): RelatedQuery<WithTree<T, EntityOf<C>, Tree>, EntityOf<C>>;
-  with<Paths extends RelationPath<EntityOf<C>>>(
+  with<Paths extends string & RelationPath<EntityOf<C>>>(
     ...paths: readonly Paths[]
   ): RelatedQuery<WithTree<T, EntityOf<C>, TreeOfPaths<Paths>>, EntityOf<C>>;
   with(...given: readonly unknown[]): RelatedQuery<unknown, EntityOf<C>> {

@@ -90,20 +90,22 @@ describe('the messages of the commonest mistakes', () => {
 
 const MISTAKES_FILE = 'mistakes.ts';
 
-const MISTAKES_PRELUDE = `import { Column, Entity, Index, part, reverseTimestamp, RowKey } from '../../../decorators/index.js';
+const MISTAKES_PRELUDE = `import { Column, Entity, Index, part, type Related, reverseTimestamp, RowKey } from '../../../decorators/index.js';
 import { int32, text } from '../../../src/codec/index.js';
 import { uint32 } from '../../../src/key/index.js';
-import type { EntityQuery } from '../../../src/query/index.js';
+import type { EntityQuery, ShapeOptions } from '../../../src/query/index.js';
 import type { CheckedPrefix, KeyedClass, KeyOf, KeyQuery } from '../../../src/schema/entity-types.js';
 interface Repository<C extends KeyedClass> {
-  get(key: KeyOf<C>): unknown;
+  get(key: KeyOf<C>, options?: ShapeOptions<C>): unknown;
   find<Q extends KeyQuery<C>>(prefix: Q & CheckedPrefix<C, Q>): EntityQuery<C>;
 }
 declare const orders: Repository<typeof Order>;
 class Order {
   declare static readonly key: ['customerId', 'placedAt', 'orderNo'];
   customerId!: string; placedAt!: Date; orderNo!: number;
+  customer?: Related<Person> | null;
 }
+class Person { friends?: Related<Person[]>; }
 `;
 
 const MISTAKES: readonly (readonly [string, RegExp])[] = [
@@ -138,6 +140,14 @@ const MISTAKES: readonly (readonly [string, RegExp])[] = [
   [
     "orders.find({ customerId: 'a' }).sum('orderN');",
     /'"orderN"' is not assignable to parameter of type '"customerId" \| "orderNo"'/,
+  ],
+  [
+    "orders.find({ customerId: 'a' }).with('custmer');",
+    /'"custmer"' is not assignable to parameter of type '"customer" \| "customer\.friends" \| "customer\.friends\.friends"/,
+  ],
+  [
+    "orders.get({ customerId: 'a', placedAt: new Date(), orderNo: 1 }, { with: ['custmer'] });",
+    /'"custmer"' is not assignable to type '"customer" \| "customer\.friends" \| "customer\.friends\.friends"/,
   ],
   ["orders.find({ customerId: 'a', placedAt: 5 });", /Type 'number' is not assignable to type '.*Date/],
   [

@@ -114,7 +114,7 @@ export class RelatedQuery<T, E = unknown> implements AsyncIterable<T> {
   with<const Tree extends RelationTree<E>>(
     tree: Tree & CheckedTree<E, Tree>,
   ): RelatedQuery<WithTree<T, E, Tree>, E>;
-  with<Paths extends RelationPath<E>>(
+  with<Paths extends string & RelationPath<E>>(
     ...paths: readonly Paths[]
   ): RelatedQuery<WithTree<T, E, TreeOfPaths<Paths>>, E>;
   with(...given: readonly unknown[]): RelatedQuery<unknown, E> {

@@ -139,7 +139,7 @@ export interface ShapeOptions<C extends KeyedClass> {
   /** Only these columns, and the key. Default: all. */
   readonly select?: readonly ColumnsOf<C>[];
   /** Relations to load: a tree, or a list of paths, as in `with` of a query. */
-  readonly with?: RelationTree<EntityOf<C>> | readonly RelationPath<EntityOf<C>>[];
+  readonly with?: RelationTree<EntityOf<C>> | readonly (string & RelationPath<EntityOf<C>>)[];
 }
 
 /** The type of an entity read with these options. */
