@@ -138,6 +138,17 @@ test.each([
   expect((await failure(source)).place).toMatchObject({ line, column });
 });
 
+test.each([
+  ['create ‘t1’, ‘f’', 'Unexpected character "‘": write \' in its place.'],
+  ["alter't1'，NAME => 'f'", 'Unexpected character "，": write , in its place.'],
+  ['echo “a”', 'Unexpected character "“": write " in its place.'],
+  ["echo 'a' 1", 'Unexpected integer.'],
+  ["echo {NAME => 'a' VERSIONS => 1}", 'Unexpected "VERSIONS". "," or "}" is missing.'],
+  ["hbase> get 't', 'r'", 'Unexpected string.'],
+])('what is wrong with %s is told', async (source, message) => {
+  expect((await failure(source)).message.replace(/^line 1, column \d+: /, '')).toBe(message);
+});
+
 test('sizes that would fill the memory are refused', async () => {
   await failure('(1..100_000_000_000).to_a');
   await failure('2 ** 1_000_000');

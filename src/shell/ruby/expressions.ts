@@ -58,11 +58,7 @@ abstract class TokenReader {
     const hope = wanted === undefined ? '' : ` ${wanted} is missing.`;
     if (token.kind === 'end') return new IncompleteError(`The statement is incomplete.${hope}`, token);
     const text =
-      'text' in token
-        ? `"${token.text}"`
-        : token.kind === 'newline'
-          ? 'The end of the line'
-          : `A ${token.kind}`;
+      'text' in token ? `"${token.text}"` : token.kind === 'newline' ? 'end of the line' : token.kind;
     return new RubyError(`Unexpected ${text}.${hope}`, token);
   }
 

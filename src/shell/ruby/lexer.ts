@@ -40,6 +40,25 @@ const SIMPLE_ESCAPES: Readonly<Record<string, string>> = {
   v: '\v',
 };
 
+/** Characters that word processors, web pages and input methods write in place of Ruby's. */
+const LOOKALIKES: Readonly<Record<string, string>> = {
+  '‘': "'",
+  '’': "'",
+  '“': '"',
+  '”': '"',
+  '，': ',',
+  '；': ';',
+  '：': ':',
+  '（': '(',
+  '）': ')',
+};
+
+function unexpected(char: string, place: Place): RubyError {
+  const meant = LOOKALIKES[char];
+  const remedy = meant === undefined ? '.' : `: write ${meant} in its place.`;
+  return new RubyError(`Unexpected character "${char}"${remedy}`, place);
+}
+
 /** Tokenizes the part of Ruby that HBase shell scripts use. */
 export function tokenize(source: string, from: Place = { line: 1, column: 1 }): Token[] {
   return new Lexer(source, from).tokens();
@@ -88,8 +107,7 @@ class Lexer {
       return this.words(place);
     }
     const operator = OPERATORS.find((text) => this.source.startsWith(text, this.at)) ?? char;
-    if (!/^[-+*/%=<>!.,()[\]{}|&?:.]+$/.test(operator))
-      throw new RubyError(`Unexpected character "${char}".`, place);
+    if (!/^[-+*/%=<>!.,()[\]{}|&?:.]+$/.test(operator)) throw unexpected(char, place);
     this.at += operator.length;
     return { kind: 'op', text: operator, ...place };
   }
@@ -229,8 +247,7 @@ class Lexer {
   private word(place: Place & { readonly spaced: boolean }): Token {
     const [text] = /^[@$]*[\p{L}\p{N}_]*[?!]?/u.exec(this.source.slice(this.at))!;
     const known = /[?!]$/.test(text) && this.source[this.at + text.length] === '=' ? text.slice(0, -1) : text;
-    if (known === '' || /^[@$]+$/.test(known))
-      throw new RubyError(`Unexpected character "${this.source[this.at]}".`, place);
+    if (known === '' || /^[@$]+$/.test(known)) throw unexpected(this.source[this.at]!, place);
     this.at += known.length;
     const next = this.source[this.at];
     const before = this.found.at(-1);
