@@ -306,6 +306,7 @@ export class Leaf {
 
   /** Adds second numbers, or takes them less deep, when a new row differs from a row with the same first number. */
   private distinguish(ref: CellRef, row: Uint8Array, offset: number, length: number): void {
+    if (this.areRows) return;
     const { arena, seconds, deep } = this;
     const start = this.shared + PREFIX_BYTES;
     if (seconds !== undefined && deep === start) return;
@@ -342,12 +343,28 @@ export class Leaf {
     this.count = at;
     this.refinePrefixes();
     right.refinePrefixes();
+    if (right.count === 1) right.beginAfter(this);
     return right;
+  }
+
+  /** Its one cell is the last of cells in order: mostly the next rows share with it what the rows before have in common. */
+  private beginAfter({ shared }: Leaf): void {
+    this.rowLength = rowLengthOf(this.arena, this.refs[0]!);
+    if (shared > this.shared) this.setPrefixes(Math.min(shared, this.rowLength));
+  }
+
+  /** Whether cells with equal first numbers are of one row. */
+  private get areRows(): boolean {
+    return this.rowLength !== MIXED && this.rowLength <= this.shared + PREFIX_BYTES;
   }
 
   /** Takes the first numbers again, after the prefix that the rows share now, when too many are equal. */
   private refinePrefixes(): void {
     const { arena, prefixes, refs, count } = this;
+    if (this.areRows) {
+      this.seconds = undefined;
+      return;
+    }
     let different = 1;
     for (let i = 1; i < count; i++) if (prefixes[i] !== prefixes[i - 1]) different++;
     if (different === count) {
@@ -378,7 +395,7 @@ export class Leaf {
 
   /** Takes the second numbers as deep as possible, or drops them when they are not needed. */
   private deepenSeconds(): void {
-    const deep = this.deepest();
+    const deep = this.areRows ? Number.POSITIVE_INFINITY : this.deepest();
     if (deep === Number.POSITIVE_INFINITY) this.seconds = undefined;
     else if (this.seconds === undefined || deep > this.deep) this.setSeconds(deep);
   }

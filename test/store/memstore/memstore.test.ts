@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { compareBytes, toBytes, toHex } from '../../../src/bytes/index.js';
 import { type CellCursor, SeekKey } from '../../../src/store/cursor.js';
-import { ChunkPool } from '../../../src/store/memstore/arena.js';
+import { ChunkPool, RowCells } from '../../../src/store/memstore/arena.js';
 import { Memstore } from '../../../src/store/memstore/memstore.js';
 import { SharedMemstoreCursor } from '../../../src/store/memstore/memstore-cursor.js';
 import { CellType } from '../../../src/table/index.js';
@@ -188,6 +188,56 @@ describe('memstore', () => {
         }
       }),
       { numRuns: scaled(1, 20, 200) },
+    );
+  });
+
+  test('finds rows of several cells that were added in order, and others between them', () => {
+    const reading = fc
+      .tuple(fc.nat(12), fc.nat(400), fc.nat(30))
+      .map(([sensor, number, odd]) =>
+        Uint8Array.of(
+          ...toBytes(`sensor-${sensor}`),
+          ...(odd === 0 ? [0, 0xff, 0, 1] : [0, 1]),
+          ...[0, 0, number >> 8, number & 0xff].slice(0, odd === 1 ? 2 : odd === 2 ? 3 : 4),
+        ),
+      );
+    const different = fc.uniqueArray(reading, { minLength: 500, maxLength: 500, selector: toHex });
+    fc.assert(
+      fc.property(different, fc.nat(300), (rows, late) => {
+        const memstore = new Memstore(new ChunkPool(0));
+        const none = new Uint8Array(0);
+        const qualifiers = ['k', 'o', 'q', 't', 'u', 'v', 'w'].map((name) => toBytes(name));
+        const columns = qualifiers.map((_, column) => column);
+        // Every fourth is only looked for.
+        const added = rows.filter((_, i) => i % 4 !== 0);
+        const inOrder = [...added.slice(late)].sort(compareBytes);
+        [...inOrder, ...added.slice(0, late)].forEach((each, seq) => {
+          const cells = new RowCells(
+            qualifiers,
+            columns,
+            qualifiers.map(() => 0),
+            none,
+          );
+          Object.assign(cells, { row: each, timestamp: 1, seq, end: columns.length });
+          memstore.addRow(cells, false);
+        });
+        const sorted = [...added].sort(compareBytes);
+        const cursor = memstore.cursor();
+        const found: string[] = [];
+        for (let more = cursor.seekToFirst(); more; more = cursor.next())
+          found.push(`${toHex(at(cursor).row)} ${toHex(at(cursor).qualifier)}`);
+        const expected = sorted.flatMap((each) =>
+          qualifiers.map((qualifier) => `${toHex(each)} ${toHex(qualifier)}`),
+        );
+        expect(found).toEqual(expected);
+        const key = new SeekKey();
+        for (const each of rows) {
+          const next = sorted.find((other) => compareBytes(other, each) >= 0);
+          expect(cursor.seek(key.setRow(each))).toBe(next !== undefined);
+          if (next !== undefined) expect(toHex(at(cursor).row)).toBe(toHex(next));
+        }
+      }),
+      { numRuns: scaled(3, 30, 300) },
     );
   });
 
