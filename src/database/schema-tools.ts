@@ -228,7 +228,7 @@ export class SchemaTools {
       state: () => this.state(),
       declaredTables: () => this.declared().tables.map(({ descriptor }) => descriptor.name),
       unbuilt: () => this.unbuilt(),
-      isDeclared: async (snapshot) => (await this.check(snapshot)).same,
+      differenceFrom: (snapshot) => this.check(snapshot),
     };
   }
 

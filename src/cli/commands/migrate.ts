@@ -162,7 +162,7 @@ async function deploy(
     else if (applied.length === 0) context.write('No migration is pending.\n');
     context.write(describeSteps(status));
   }
-  if (status.drift.length + status.contradictions.length > 0) throw new CliExit(1);
+  if (!status.declared || status.drift.length + status.contradictions.length > 0) throw new CliExit(1);
 }
 
 async function undo(module: string, place: string, flags: UndoFlags, context: CliContext): Promise<void> {

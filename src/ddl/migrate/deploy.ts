@@ -17,7 +17,7 @@ import {
 import { ControlTable, controlTableDescriptor, type Kept, migrationRow } from '../apply/control-table.js';
 import { revertedSet } from '../plan/table-steps.js';
 import { type Allowance, admit, type SchemaPlan, type SchemaState, type SchemaStep } from '../plan/types.js';
-import { type BackOut, backOutsOf, isAllowed, type Migration } from './migration-files.js';
+import { type BackOut, backOutsOf, isAllowed, type Migration, NO_TABLES } from './migration-files.js';
 
 /** The database to migrate. */
 export interface MigrationTarget extends Applicable {
@@ -27,8 +27,13 @@ export interface MigrationTarget extends Applicable {
   readonly declaredTables: () => readonly string[];
   /** What is declared and must be built, and no step builds, each a sentence. */
   readonly unbuilt: () => Promise<readonly string[]>;
-  /** Whether the declarations are those of a snapshot. */
-  readonly isDeclared: (snapshot: string) => Promise<boolean>;
+  /** Whether the declarations are those of a snapshot, and the steps from it to them. */
+  readonly differenceFrom: (snapshot: string) => Promise<SnapshotDifference>;
+}
+
+export interface SnapshotDifference {
+  readonly same: boolean;
+  readonly steps: readonly SchemaStep[];
 }
 
 /** The record of a migration in the table `rowan_schema`. */
@@ -66,7 +71,10 @@ export interface MigrationStatus {
   readonly migrations: readonly MigrationState[];
   /** Whether the declarations are those of the last migration. If not, `rowan migrate dev` makes one. */
   readonly declared: boolean;
-  /** Steps between the tables and the declarations that no pending migration has: tables were changed in another way. */
+  /**
+   * Steps between the tables and the declarations that no pending migration has, and the next one would not: tables were changed in
+   * another way.
+   */
   readonly drift: readonly SchemaStep[];
   /** Steps that migrations have and do not allow. */
   readonly held: readonly SchemaStep[];
@@ -148,9 +156,11 @@ async function statusOf(
   const pending = pendingOf(migrations, records);
   const owner = (step: SchemaStep): Migration | undefined =>
     migrations.findLast((each) => each.steps.some(({ id }) => id === step.id));
+  const next = await target.differenceFrom(last?.snapshot ?? NO_TABLES);
+  const ofNext = new Set(next.steps.map(({ id }) => id));
   const open = steps.filter((step) => {
     const migration = owner(step);
-    return migration === undefined || !pending.includes(migration);
+    return !ofNext.has(step.id) && (migration === undefined || !pending.includes(migration));
   });
   // A compaction is planned for options that are held back, too; it is nothing of its own.
   const isHeld = (step: SchemaStep): boolean => {
@@ -162,7 +172,7 @@ async function statusOf(
   const drift = open.filter(
     (step) => !isHeld(step) && !(step.kind === 'compact' && heldPlaces.has(`${step.table}/${step.family}`)),
   );
-  const declared = last !== undefined && (await target.isDeclared(last.snapshot));
+  const declared = last !== undefined && next.same;
   const unbuilt = await target.unbuilt();
   return {
     migrations: states,
@@ -252,7 +262,7 @@ async function refuseMigrations(
     );
   }
   const last = migrations.at(-1);
-  if (last === undefined || (await target.isDeclared(last.snapshot))) return;
+  if (last === undefined || (await target.differenceFrom(last.snapshot)).same) return;
   throw new SchemaError(
     `Nothing was deployed: the declarations differ from the last migration, ${last.name}. Make a migration of the difference with rowan migrate dev, or deploy with the module for which it was made.`,
   );
@@ -366,6 +376,9 @@ export async function undoMigration(
     await session.check();
     await record(session.control, last, { ...last.value, state: 'undone', ended: Date.now() });
     const kept = outs.flatMap(({ out, undo }) => {
+      if (undo === undefined && last.value.held.includes(out.step.id)) {
+        return [`${out.step.id}: nothing to undo, the migration did not allow it`];
+      }
       if (out.kind === 'none') return [`${out.step.id}: ${out.why}`];
       return undo === undefined ? [`${out.step.id}: nothing to undo, the table has another value`] : [];
     });

@@ -33,7 +33,8 @@ const PLAN = 'plan.json';
 const TEXT = 'plan.txt';
 const SNAPSHOT = 'schema.json';
 const NAME = /^\d{14}_[a-z0-9_]+$/;
-const NO_TABLES = '{"format":2,"tables":[],"schemas":{}}';
+/** The snapshot before the first migration. */
+export const NO_TABLES = '{"format":2,"tables":[],"schemas":{}}';
 
 /** A migration as it stands in its files. */
 export interface Migration {
@@ -223,11 +224,13 @@ function write(folder: string, name: string, files: Readonly<Record<string, stri
   } catch (cause) {
     // What could not be made cannot always be removed either.
     if (existsSync(unfinished)) rmSync(unfinished, { recursive: true, force: true });
-    throw new RowanError(
-      'ERR_IO',
-      `The migration ${join(folder, name)} cannot be written: ${(cause as Error).message}. Check the path, and that you may write there.`,
-      { cause },
-    );
+    const why =
+      cause instanceof RowanError
+        ? cause.message
+        : `${(cause as Error).message}. Check the path, and that you may write there.`;
+    throw new RowanError('ERR_IO', `The migration ${join(folder, name)} cannot be written: ${why}`, {
+      cause,
+    });
   }
 }
 

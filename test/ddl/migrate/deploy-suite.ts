@@ -134,6 +134,34 @@ export function deploySuite({ engine: engineOf, other, table: tableOf, end }: De
     expect([applied.length, after.drift.length, (await family())!.versions]).toEqual([1, 1, 7]);
   });
 
+  it('does not call drift what the next migration will do', async () => {
+    const first = await tools({ extra: true }).migrationStatus(folder);
+    expect([first.declared, first.drift]).toEqual([false, []]);
+    await make({ extra: true }, 'orders');
+    await tools({ extra: true }).deploy(folder);
+    await tools({ extra: true, versions: 7 }).apply();
+    const next = { note: true, byStatus: true };
+    const status = await tools(next).migrationStatus(folder);
+    expect([status.declared, status.upToDate]).toEqual([false, false]);
+    expect(status.drift.map(({ id }) => id)).toEqual([`versions:${table}/d`]);
+  });
+
+  it('undoes nothing of a step that it held back', async () => {
+    await make({ extra: true, versions: 5 }, 'orders');
+    await tools({ extra: true, versions: 5 }).deploy(folder);
+    await make({}, 'less');
+    await tools({}).deploy(folder);
+    const { kept, done, held } = (await tools({}).undoMigration(folder))!;
+    expect([done, held, [...kept].sort()]).toEqual([
+      [],
+      [],
+      [
+        `drop-family:${table}/x: nothing to undo, the migration did not allow it`,
+        `versions:${table}/d: nothing to undo, the migration did not allow it`,
+      ],
+    ]);
+  });
+
   it('does nothing when files were changed, are missing, or are not of these declarations', async () => {
     const first = await make({}, 'orders');
     await expect(tools({ note: true }).deploy(folder)).rejects.toThrow(

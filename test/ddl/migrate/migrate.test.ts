@@ -141,7 +141,9 @@ describe('the files of migrations', () => {
     });
     await expect(into('file/migrations')).rejects.toMatchObject({
       code: 'ERR_IO',
-      message: expect.stringMatching(/The migration .*orders cannot be written: ENOTDIR.*Check the path/),
+      message: expect.stringMatching(
+        /The migration .*orders cannot be written: Could not make .*ENOTDIR.*check the path/,
+      ),
     });
   });
 
