@@ -131,6 +131,8 @@ describe('what is allowed', () => {
     expect(describePlan(losing)).toContain(`- drop-family:notes/old  [data-loss]
     The family is not declared; dropping it deletes all of its cells.
     Waits for --allow data-loss:drop-family:notes/old`);
+    expect(describePlan(losing)).toContain('    FOREVER -> 60\n');
+    expect(describePlan(plan(declared({ d: { ttl: 60 } }), declared({})))).toContain('    60 -> FOREVER\n');
     expect(describePlan(plan(declared({}), declared({})))).toBe('Tables match the declarations.\n');
   });
 });

@@ -247,6 +247,7 @@ test('differences are printed as declarations are written: no hex, and of a sign
     at(['summaries', 'changed by hand'], '[', signature('state:text')),
     at(['timeToLive', 'lifelong'], true, undefined),
     at(['timeToLive', 'lifelong'], undefined, true),
+    { table: 'shop', path: ['families', 'd', 'ttl'], from: 60, to: 2147483647 },
   ]).split('\n');
   expect(lines).toEqual([
     'Differences from the snapshot:',
@@ -256,6 +257,7 @@ test('differences are printed as declarations are written: no hex, and of a sign
     `    shop entities.Order.summaries.changed by hand: "[" -> ${JSON.stringify(signature('state:text'))}`,
     '    shop entities.Order.timeToLive.lifelong: true no longer exists. Earlier rows of Order still expire: when all have, run rowan index repair and rowan summary build, if it has any.',
     '    shop entities.Order.timeToLive.lifelong: true is new',
+    '    shop families.d.ttl: 60 -> "FOREVER"',
     '',
   ]);
 });

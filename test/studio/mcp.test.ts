@@ -171,18 +171,54 @@ test('a sample has rows of the table, and no more than are asked for', async () 
 test('what cannot be asked is refused in words, and the next call is answered', async () => {
   for (const [name, given, says] of [
     ['query', { entity: 'Nothing' }, 'There are Thing'],
-    ['query', { entity: 'Thing', limit: MCP_LIMITS.rows + 1 }, 'limit'],
-    ['query', { entity: 'Thing', limit: 0 }, 'limit'],
-    ['query', {}, 'entity'],
-    ['query', { entity: 'Thing', write: true }, 'additional properties'],
-    ['query', { entity: 'Thing', where: { size: 1 } }, 'where must be array. Give a list: [{ "property": '],
-    ['query', { entity: 'Thing', key: 'c1' }, 'key must be object. Give an object: { "customerId": '],
+    [
+      'query',
+      { entity: 'Thing', limit: MCP_LIMITS.rows + 1 },
+      'query: limit must not be 101. Rows at most. Default 20, at most 100.',
+    ],
+    ['query', { entity: 'Thing', limit: 0 }, 'query: limit must not be 0.'],
+    ['query', { entity: 'Thing', limit: '5' }, 'query: limit must be a whole number, not "5".'],
+    ['query', { entity: 'Thing', asOf: 'now' }, 'query: asOf must be a whole number, not "now".'],
+    ['query', {}, 'query lacks "entity".'],
+    [
+      'query',
+      { entity: 'Thing', write: true },
+      'query takes no "write". It takes entity, key, where, index, reverse, asOf, limit, cursor.',
+    ],
+    ['list_entities', { of: 1 }, 'list_entities takes no "of". It takes no arguments.'],
+    [
+      'query',
+      { entity: 'Thing', where: { size: 1 } },
+      'where must be a list, not an object. Conditions on columns: [{ "property": ',
+    ],
+    [
+      'query',
+      { entity: 'Thing', key: 'c1' },
+      'key must be an object, not "c1". Conditions on parts of the key, or of the index: { "customerId": ',
+    ],
+    [
+      'query',
+      { entity: 'Thing', where: [{ property: 'size', operator: 'like', value: '1' }] },
+      'query: where[0].operator is "like". Give one of eq, ne, gt, gte, lt, lte, startsWith, endsWith, in, contains, exists.',
+    ],
+    ['query', { entity: 'Thing', where: [{ property: 'size' }] }, 'query: where[0] lacks "operator".'],
+    [
+      'query',
+      { entity: 'Thing', where: [{ property: 'size', operator: 'in', value: ['1', '2'] }] },
+      'query: where[0].value must be a text, or a number, or true or false, not an array. Dates are ISO texts, bytes as HBase prints them, the values of "in" one text, parted by commas.',
+    ],
+    [
+      'query',
+      { entity: 'Thing', where: [{ property: 'size', operator: 'exists', value: 'perhaps' }] },
+      'size: exists is "perhaps". Give true or false.',
+    ],
+    ['query', { entity: 'Thing', index: 'absent' }, 'Thing has no index "absent". It has '],
     ['query', { entity: 'Thing', key: { other: 'x' } }, 'There is no part "other"'],
     ['query', { entity: 'Thing', cursor: 'no cursor' }, 'cursor'],
     [
       'query',
       { entity: 'Thing', where: [{ property: 'size', operator: 'eq', value: 'much' }] },
-      'int32 cannot hold',
+      'size: int32 cannot hold "much"',
     ],
     [
       'query',

@@ -272,7 +272,9 @@ describe('the key form', () => {
     const wrong = await planned('Order', { key: { id: 'c000001', at: 'no date' } });
     expect(wrong.problem).toMatchObject({
       code: expect.stringMatching(/^ERR_/),
-      message: expect.stringContaining('no date'),
+      message: expect.stringMatching(
+        /^at: .*no date.* Write 2026-01-31T12:00:00Z, or milliseconds since 1970\.$/,
+      ),
     });
   });
 });

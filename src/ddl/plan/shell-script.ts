@@ -46,12 +46,18 @@ export function allowanceOf(step: SchemaStep): string {
 }
 
 /** Returns e.g. "3 -> 5" for options; empty for steps whose id says it. */
-export function describeChange({ kind, from, to }: SchemaStep): string {
-  return kind === 'set' ? `${printed(from)} -> ${printed(to)}` : '';
+export function describeChange({ kind, option, from, to }: SchemaStep): string {
+  return kind === 'set' ? `${printed(option, from)} -> ${printed(option, to)}` : '';
 }
 
-function printed(value: unknown): string {
-  return value === undefined ? '(not set)' : String(value);
+function printed(option: string | undefined, value: unknown): string {
+  if (value === undefined) return '(not set)';
+  return String(option === 'ttl' ? shownTtl(value) : value);
+}
+
+/** A time to live as HBase's shell prints it: a family without one has the greatest number. */
+export function shownTtl(value: unknown): unknown {
+  return value === FOREVER ? 'FOREVER' : value;
 }
 
 /**

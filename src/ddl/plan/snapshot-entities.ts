@@ -17,6 +17,7 @@ import type {
   RelationSchema,
   TableSchema,
 } from '../../schema/types.js';
+import { shownTtl } from './shell-script.js';
 import type { StoredIndex } from './types.js';
 
 /**
@@ -207,7 +208,9 @@ export function describeSnapshotDifferences(differences: readonly SnapshotDiffer
     const isHex = path.at(-3) === 'columns' && path.at(-1) === 'qualifier';
     const endless = path.at(-2) === 'timeToLive' && path.at(-1) === 'lifelong' && to === undefined;
     const note = endless ? `. Earlier rows of ${path.at(-3)} still expire: ${AFTER_EXPIRY}` : '';
-    return `    ${table} ${path.join('.')}: ${isHex ? changeOf(textOf(from), textOf(to)) : changeOf(from, to)}${note}`;
+    const isTtl = path[0] === 'families' && path.at(-1) === 'ttl';
+    const shown = isHex ? textOf : isTtl ? shownTtl : (value: unknown): unknown => value;
+    return `    ${table} ${path.join('.')}: ${changeOf(shown(from), shown(to))}${note}`;
   });
   return lines.length === 0 ? '' : `Differences from the snapshot:\n${lines.join('\n')}\n`;
 }

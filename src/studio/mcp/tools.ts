@@ -4,20 +4,21 @@ import { fromStringBinary, toHex } from '../../bytes/index.js';
 import { InvalidArgumentError } from '../../errors.js';
 import type { Question, RowPage, RowShown } from '../server/api.js';
 import { catalogOf, regionsOf, schemaReport } from '../server/catalog.js';
-import { parseQuestion, plan, repositoryOf } from '../server/questions.js';
+import { CONDITIONS, parseQuestion, plan, repositoryOf } from '../server/questions.js';
 import { DEFAULT_LIMITS, type Limits, type PageRequest, RowReader } from '../server/rows.js';
 import type { StudioDatabase } from '../server/studio-database.js';
 import { shownPieces } from '../server/values.js';
+import type { ArgumentSchema } from './arguments.js';
 
 /** The limits of one call: less than those of the studio's page, since an assistant reads all of it. */
 export const MCP_LIMITS: Limits = { rows: 100, bytes: 1 << 20, time: DEFAULT_LIMITS.time };
 
 const ROWS = 20;
 
-/** A schema of JSON (2020-12), as far as the tools need it. */
-interface InputSchema {
+/** The schema of a tool's arguments. */
+interface InputSchema extends ArgumentSchema {
   readonly type: 'object';
-  readonly properties: Readonly<Record<string, object>>;
+  readonly properties: Readonly<Record<string, ArgumentSchema>>;
   readonly required: readonly string[];
   readonly additionalProperties: false;
 }
@@ -50,37 +51,41 @@ export interface Given {
 
 type Scalar = string | number | boolean;
 
-const text = (description: string): object => ({ type: 'string', description });
-const SCALAR = { type: ['string', 'number', 'boolean'] };
+const text = (description: string): ArgumentSchema => ({ type: 'string', description });
+const SCALARS = ['string', 'number', 'boolean'] as const;
+const SCALAR: ArgumentSchema = {
+  type: SCALARS,
+  description:
+    'Dates are ISO texts, bytes as HBase prints them, the values of "in" one text, parted by commas.',
+};
 
 const ENTITY = text('Name of an entity, as list_entities has it.');
-const LIMIT = {
+const LIMIT: ArgumentSchema = {
   type: 'integer',
   minimum: 1,
   maximum: MCP_LIMITS.rows,
   description: `Rows at most. Default ${ROWS}, at most ${MCP_LIMITS.rows}.`,
 };
 
-const QUESTION = {
+const QUESTION: Readonly<Record<string, ArgumentSchema>> = {
   entity: ENTITY,
   key: {
     type: 'object',
     description:
-      'Conditions on parts of the key, or of the index: { part: value } or { part: { gte, lt, gt, lte, startsWith, ' +
-      'endsWith, in } }. Parts are asked in their order; no part behind a range. Dates are ISO texts, bytes as HBase ' +
-      'prints them, the values of "in" are parted by commas.',
-    additionalProperties: { anyOf: [SCALAR, { type: 'object', additionalProperties: SCALAR }] },
+      'Conditions on parts of the key, or of the index: { "customerId": "c1", "placedAt": { "gte": "2026-01-31" } }, by gte, ' +
+      'lt, gt, lte, startsWith, endsWith, in. Parts are asked in their order; no part behind a range.',
+    additionalProperties: { type: [...SCALARS, 'object'], additionalProperties: SCALAR },
   },
   where: {
     type: 'array',
-    description: 'Conditions on columns. Rows that do not meet them are read, too.',
+    description:
+      'Conditions on columns: [{ "property": "status", "operator": "eq", "value": "open" }]. Rows that do not meet them are ' +
+      'read, too.',
     items: {
       type: 'object',
       properties: {
         property: { type: 'string' },
-        operator: {
-          enum: ['eq', 'ne', 'gt', 'gte', 'lt', 'lte', 'in', 'startsWith', 'endsWith', 'contains', 'exists'],
-        },
+        operator: { enum: CONDITIONS },
         value: SCALAR,
       },
       required: ['property', 'operator', 'value'],

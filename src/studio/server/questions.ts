@@ -24,7 +24,8 @@ interface AnyRepository {
 
 const OPERATORS = ['gt', 'gte', 'lt', 'lte', 'startsWith', 'endsWith', 'in'];
 const RANGES = ['gt', 'gte', 'lt', 'lte', 'startsWith', 'endsWith'];
-const CONDITIONS = ['eq', 'ne', ...OPERATORS, 'contains', 'exists'];
+/** The operators of conditions on columns. */
+export const CONDITIONS = ['eq', 'ne', ...OPERATORS, 'contains', 'exists'];
 
 /** @throws QueryError naming the entities that there are. */
 export function repositoryOf(db: StudioDatabase, name: string): AnyRepository {
@@ -54,6 +55,34 @@ const READINGS: readonly Reading[] = [
   (text) => fromStringBinary(text),
   (text) => JSON.parse(text),
 ];
+
+/** {@link typed} of a part or column. @throws RowanError that names it, and says how its values are written. */
+function typedFor(name: string, codec: Codec, text: string): unknown {
+  try {
+    return typed(codec, text);
+  } catch (cause) {
+    if (!(cause instanceof RowanError)) throw cause;
+    throw new RowanError(cause.code, `${name}: ${cause.message}${spellingOf(codec)}`, { cause });
+  }
+}
+
+/** How the values of a codec are written as text, where that does not go without saying. */
+function spellingOf(codec: Codec): string {
+  return takes(codec, new Date(0))
+    ? ' Write 2026-01-31T12:00:00Z, or milliseconds since 1970.'
+    : takes(codec, new Uint8Array(1))
+      ? ' Write bytes as HBase prints them: abc\\x00\\x01.'
+      : '';
+}
+
+function takes(codec: Codec, value: unknown): boolean {
+  try {
+    storedCodec(codec).encode(value);
+    return true;
+  } catch {
+    return false;
+  }
+}
 
 /** The first value that the codec takes of a text, in its stored form. @throws what the codec says of the text itself. */
 export function typed(of: Codec, text: string): unknown {
@@ -91,14 +120,14 @@ function keyInput(layout: Asked, key: Question['key'] = {}): KeyInput {
     const part = partOf(layout, name);
     const isText = layout.substitutions.some((each) => each.part === name);
     const read = (text: string): unknown =>
-      isText || !(part.codec instanceof BaseCodec) ? text : typed(part.codec, text);
+      isText || !(part.codec instanceof BaseCodec) ? text : typedFor(name, part.codec, text);
     if (typeof asked === 'string') {
       if (asked !== '') given[name] = read(asked);
       continue;
     }
     const operators: KeyInput = {};
     for (const [operator, text] of Object.entries(asked)) {
-      if (!OPERATORS.includes(operator)) throw new QueryError(`${name}: unknown operator "${operator}".`);
+      if (!OPERATORS.includes(operator)) throw unknownOperator(name, operator, OPERATORS);
       if (text === '') continue;
       if (operator === 'in') operators[operator] = text.split(',').map((each) => read(each.trim()));
       else operators[operator] = read(text);
@@ -117,16 +146,25 @@ function whereInput(schema: EntitySchema, conditions: readonly Condition[]): obj
       const names = [...schema.columnsByProperty.keys()].join(', ');
       throw new QueryError(`${schema.name} has no column "${property}". It has ${names}.`);
     }
-    if (!CONDITIONS.includes(operator)) throw new QueryError(`${property}: unknown operator "${operator}".`);
+    if (!CONDITIONS.includes(operator)) throw unknownOperator(property, operator, CONDITIONS);
     where[property] = { ...where[property], [operator]: conditionValue(column, operator, value) };
   }
   return where;
 }
 
-function conditionValue({ codec }: ColumnSchema, operator: string, value: string): unknown {
-  if (operator === 'exists') return value !== 'false';
-  if (operator === 'in') return value.split(',').map((each) => typed(codec, each.trim()));
-  return typed(codec, value);
+function unknownOperator(name: string, operator: string, known: readonly string[]): QueryError {
+  return new QueryError(`${name}: unknown operator "${operator}". Give one of ${known.join(', ')}.`);
+}
+
+function conditionValue({ property, codec }: ColumnSchema, operator: string, value: string): unknown {
+  if (operator === 'exists') {
+    // The form asks whether there is a value, until something is typed.
+    if (!['true', 'false', ''].includes(value))
+      throw new QueryError(`${property}: exists is "${value}". Give true or false.`);
+    return value !== 'false';
+  }
+  if (operator === 'in') return value.split(',').map((each) => typedFor(property, codec, each.trim()));
+  return typedFor(property, codec, value);
 }
 
 /** A question that was read: its query, and what it was made of. */
@@ -166,7 +204,12 @@ type Asked = Pick<KeyLayout, 'parts' | 'substitutions'>;
 function layoutOf(schema: EntitySchema, name: string | undefined): Asked {
   if (name === undefined) return schema.key;
   const index = schema.indexes.find((each) => each.name === name);
-  if (index === undefined) throw new QueryError(`${schema.name} has no index "${name}".`);
+  if (index === undefined) {
+    const names = schema.indexes.map((each) => each.name).join(', ');
+    throw new QueryError(
+      `${schema.name} has no index "${name}". ${names === '' ? 'It has none.' : `It has ${names}.`}`,
+    );
+  }
   const { parts, substitutions } = index.layout;
   return { parts: parts.filter((part) => index.parts.includes(part.name)), substitutions };
 }

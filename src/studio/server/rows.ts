@@ -235,7 +235,9 @@ function sizeOf({ row, cells }: Result): number {
 /** @throws InvalidArgumentError when the text is no row in hex. */
 function bytesOf(hex: string): Uint8Array {
   if (hex.length % 2 === 0 && /^[0-9a-f]+$/.test(hex)) return fromHex(hex);
-  throw new InvalidArgumentError('The row, or the cursor, is no text of hex digits.');
+  throw new InvalidArgumentError(
+    'The row, or the cursor, is no text of hex digits. Give the cursor as the page before had it.',
+  );
 }
 
 interface Bounds {
