@@ -37,6 +37,7 @@ export const ON_ENGINES: string[] = [
   'repository/concurrent-writes',
   'repository/dictionaries',
   'repository/everyday',
+  'repository/lost-families',
   'repository/markers',
   'repository/plain',
   'repository/properties',

@@ -41,7 +41,7 @@ export class ReadPlan {
   ) {
     refuse(query);
     const { descriptor } = known;
-    for (const family of query.asksForAll ? [] : query.families.keys()) {
+    for (const family of query.asksForAll ? (query.expectedFamilies ?? []) : query.families.keys()) {
       if (!known.families.has(family)) throw noSuchFamily(descriptor.name, family, known);
     }
     this.families = query.asksForAll

@@ -7,7 +7,7 @@ import {
   withoutMarks,
 } from '../repository/index.js';
 import type { EntitySchema } from '../schema/types.js';
-import { type AtomicStep, type Engine, Get, type Result, Scan } from '../table/index.js';
+import { type AtomicStep, type Engine, familyNames, Get, type Result, Scan } from '../table/index.js';
 import { runJob } from './runner.js';
 import { toolJobName } from './table-pass.js';
 import type { Counters, JobRunOptions, SplitContext, SplitWork } from './types.js';
@@ -116,7 +116,8 @@ export async function runEntityRows(job: EntityRowsJob, run: JobRunOptions = {})
         {
           table,
           ranges: [],
-          scan: () => new Scan().setCacheBlocks(false),
+          scan: () =>
+            new Scan().setCacheBlocks(false).expectFamilies(familyNames(job.schema.table.descriptor)),
           open: (context) =>
             job.remote === undefined
               ? new EntityRowsWork(job, context)

@@ -4,7 +4,7 @@ import { compareBytes, equalBytes } from '../bytes/index.js';
 import { QueryError } from '../errors.js';
 import type { KeyLead, KeyRange } from '../key/types.js';
 import type { EntitySchema } from '../schema/types.js';
-import { type Filter, filters } from '../table/index.js';
+import { type Filter, familyNames, filters } from '../table/index.js';
 import { type EntityPlan, leftoverTest, planQuery } from './plan.js';
 import type { ReadSet } from './projection.js';
 import type { QuerySpec } from './query-spec.js';
@@ -154,11 +154,11 @@ function rangesFilter(ranges: readonly KeyRange[]): Filter {
 }
 
 function unionOf(plans: readonly EntityPlan[]): ReadSet {
-  const all = plans[0]!.spec.schema.table.descriptor.families.map((family) => family.name);
+  const all = familyNames(plans[0]!.spec.schema.table.descriptor);
   const names = all.filter((name) => plans.some((plan) => plan.spec.schema.families.includes(name)));
   return {
     families: new Map(names.map((name) => [name, null])),
-    everything: names.length === all.length,
+    everything: names.length === all.length ? names : undefined,
     properties: undefined,
     versions: Math.max(...plans.map((plan) => plan.read.versions)),
   };

@@ -11,8 +11,8 @@ import { type Condition, testedProperties } from './condition.js';
 export interface ReadSet {
   /** In the order of the table's families. Null: the whole family. */
   readonly families: ReadonlyMap<string, readonly Uint8Array[] | null>;
-  /** Whether it is every family of the table, so that none has to be named. */
-  readonly everything: boolean;
+  /** Every family of the table, if all are read, so that none has to be named. */
+  readonly everything: readonly string[] | undefined;
   /** The properties to set. Undefined: all. */
   readonly properties: ReadonlySet<string> | undefined;
   /** Versions to read of each column. */
@@ -113,7 +113,7 @@ export function readColumns(
   for (const [family, columns] of families) {
     if (columns !== null && isCheaperWhole(schema, family, columns.length)) families.set(family, null);
   }
-  return { families, everything: false, properties, versions: versionsToRead(schema, selected) };
+  return { families, everything: undefined, properties, versions: versionsToRead(schema, selected) };
 }
 
 /** As `readColumns`, by the names of properties. @throws QueryError on an unknown name. */
@@ -161,7 +161,7 @@ function readFamilies(
 ): ReadSet {
   return {
     families: new Map(names.map((name) => [name, null])),
-    everything: names.length === schema.table.descriptor.families.length,
+    everything: names.length === schema.table.descriptor.families.length ? names : undefined,
     properties,
     versions: versionsToRead(schema, columns),
   };
@@ -180,7 +180,9 @@ function versionsToRead(schema: EntitySchema, columns: readonly ColumnSchema[]):
 
 /** Applies a read set to a get or scan. */
 export function applyReadSet(query: Query, read: ReadSet): void {
-  if (!read.everything) {
+  if (read.everything !== undefined) {
+    query.expectFamilies(read.everything);
+  } else {
     for (const [family, columns] of read.families) {
       if (columns === null) query.addFamily(family);
       else for (const column of columns) query.addColumn(family, column);

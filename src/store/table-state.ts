@@ -26,6 +26,8 @@ export class TableState {
   readonly changes = new SerialQueue();
   private current!: TableDescriptor;
   private maxCellSize!: number;
+  /** Families that reads expect, and that the table was seen to have. */
+  private found: readonly string[] | undefined;
   /** Bytes beyond which nothing is added to the table; undefined: no limit. */
   maxDiskSize: number | undefined;
 
@@ -55,6 +57,7 @@ export class TableState {
 
   set descriptor(descriptor: TableDescriptor) {
     this.current = descriptor;
+    this.found = undefined;
     const own = Number.parseInt(descriptor.configuration[CELL_LIMIT] ?? '', 10);
     if (Number.isNaN(own)) this.maxCellSize = this.usualMaxCellSize;
     else this.maxCellSize = own > 0 ? Math.min(own, LARGEST_CELL) : LARGEST_CELL;
@@ -83,6 +86,9 @@ export class TableState {
       this.checkFamily(query.onlyFamily);
     } else if (!query.asksForAll) {
       for (const family of query.families.keys()) this.checkFamily(family);
+    } else if (query.expectedFamilies !== undefined && query.expectedFamilies !== this.found) {
+      for (const family of query.expectedFamilies) this.checkFamily(family);
+      this.found = query.expectedFamilies;
     }
     if (query.familyTimeRanges.size > 0) {
       for (const family of query.familyTimeRanges.keys()) this.checkFamily(family);

@@ -117,6 +117,11 @@ export interface TableDescriptor {
   readonly metadata: Readonly<Record<string, string>>;
 }
 
+/** The names of a table's families, in their order. */
+export function familyNames({ families }: TableDescriptor): string[] {
+  return families.map(({ name }) => name);
+}
+
 export type TableOptions = {
   readonly [Option in keyof Omit<TableDescriptor, 'name' | 'families'>]?: TableDescriptor[Option];
 };

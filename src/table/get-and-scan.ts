@@ -67,6 +67,8 @@ export abstract class Query {
   maxResultsPerColumnFamily: number | undefined;
   /** Cells to skip at the start of each row and family (R55). */
   rowOffsetPerColumnFamily = 0;
+  /** The families of {@link expectFamilies}. */
+  expectedFamilies: readonly string[] | undefined;
 
   /** The requested columns of each family, or null for the whole family. Empty: every family. */
   get families(): Map<string, Uint8Array[] | null> {
@@ -110,6 +112,15 @@ export abstract class Query {
     } else {
       this.families.set(family, [bytes]);
     }
+    return this;
+  }
+
+  /**
+   * Of a read of every family: the families that the table is known to have. It fails with `ERR_NO_SUCH_FAMILY` if the table has lost
+   * one, where it would else find no cells of it. On HBase the request names these families, and so finds no cells of others.
+   */
+  expectFamilies(families: readonly string[] | undefined): this {
+    this.expectedFamilies = families;
     return this;
   }
 
@@ -209,6 +220,7 @@ export abstract class Query {
     copy.authorizations = this.authorizations;
     copy.maxResultsPerColumnFamily = this.maxResultsPerColumnFamily;
     copy.rowOffsetPerColumnFamily = this.rowOffsetPerColumnFamily;
+    copy.expectedFamilies = this.expectedFamilies;
   }
 }
 

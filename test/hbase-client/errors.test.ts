@@ -42,6 +42,13 @@ describe('exceptions of a server', () => {
     expect(error.message).not.toContain('D.java');
   });
 
+  it('name a missing family without the descriptor of the table', () => {
+    const said =
+      "Column family b does not exist in region t,,1.0a. in table 't', {NAME => 'a', VERSIONS => '1'}";
+    const { message } = remote('regionserver.NoSuchColumnFamilyException', said);
+    expect(message).toContain('Column family b does not exist in region t,,1.0a. Add it');
+  });
+
   it('that say not to retry are believed when they are not known', () => {
     expect(remote('SomethingNobodyKnows', 'm', { doNotRetry: true }).retryable).toBe(false);
   });

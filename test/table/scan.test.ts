@@ -25,6 +25,7 @@ const fields = {
   caching: fc.integer({ min: 1, max: 9 }),
   maxResultSize: fc.integer({ min: 1, max: 9 }),
   authorizations: fc.constant(['secret']),
+  expectedFamilies: fc.constant(['d', 'e']),
 };
 
 test('a copy asks for the same, and what is done to one of the two does not change the other', () => {

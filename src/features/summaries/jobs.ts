@@ -9,6 +9,7 @@ import {
   type AtomicStep,
   Delete,
   type Engine,
+  familyNames,
   type Result,
   Scan,
   type StepTable,
@@ -172,7 +173,7 @@ export async function countRows(
           // One split: a cursor tells writers how far the count has come. On engines without steps writers add to it
           // from its beginning.
           ...(remote === undefined ? { ranges: [WHOLE], oneSplitEach: true } : { ranges: [] }),
-          scan: () => new Scan().setCacheBlocks(false),
+          scan: () => new Scan().setCacheBlocks(false).expectFamilies(familyNames(schema.table.descriptor)),
           open: (context) =>
             building !== undefined
               ? new RemoteCountWork(remote!, building, context)

@@ -261,7 +261,7 @@ const NEXT_STEP: Partial<Record<ErrorCode, string>> = {
   ERR_TABLE_EXISTS: 'Choose another name, or delete the table first.',
   ERR_TABLE_DISABLED: 'Enable the table first.',
   ERR_TABLE_ENABLED: 'Disable the table first.',
-  ERR_NO_SUCH_FAMILY: 'Check the family name against the table descriptor.',
+  ERR_NO_SUCH_FAMILY: 'Add it to the table, or correct the declaration.',
   ERR_NAMESPACE_NOT_FOUND: 'Create the namespace first.',
   ERR_BUSY: 'The server is overloaded; send less at once or try again later.',
   ERR_SECURITY: 'Check the user and its permissions on the cluster.',
@@ -341,6 +341,9 @@ function classNameOf(name: string): string {
 /** The longest shown part of a server's message, which may quote a whole table descriptor. */
 const LONGEST_MESSAGE = 240;
 
+/** What `NoSuchColumnFamilyException` says, up to the table's descriptor. */
+const DESCRIPTOR = /^(Column family \S+ does not exist in region \S+) in table '[\s\S]*$/;
+
 /** The message of a stack trace: the text between class and first frame; if empty, that of its cause. */
 function messageOf(exception: RemoteException): string {
   const trace = exception.stackTrace;
@@ -348,6 +351,8 @@ function messageOf(exception: RemoteException): string {
   let text = frame >= 0 ? trace.slice(0, frame) : trace;
   if (text.startsWith(exception.className))
     text = text.slice(exception.className.length).replace(/^:\s*/, '');
+  // Behind the region's name stands the whole descriptor.
+  text = text.replace(DESCRIPTOR, '$1');
   return text.trim() || (/Caused by: ([^\n]*)/.exec(trace)?.[1] ?? '');
 }
 

@@ -35,10 +35,14 @@ export function writeTimeRange(writer: ProtoWriter, tag: number, range: TimeRang
   writer.endMessage(tag, mark);
 }
 
-/** Writes the columns of a query; none: all families. */
+/** The columns of a query; none: all families. A server says that a family is missing only where it is named. */
+function columnsOf(query: Query): (readonly [string, readonly Uint8Array[] | null])[] {
+  if (!query.asksForAll) return [...query.families];
+  return (query.expectedFamilies ?? []).map((family) => [family, null]);
+}
+
 function writeColumns(writer: ProtoWriter, tag: number, query: Query): void {
-  if (query.families.size === 0) return;
-  const families = [...query.families];
+  const families = columnsOf(query);
   for (let i = families.length - 1; i >= 0; i--) {
     const [family, qualifiers] = families[i]!;
     const mark = writer.mark();

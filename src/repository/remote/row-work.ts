@@ -6,6 +6,7 @@ import { type EntitySchema, LIST_QUALIFIER, SHADOW_QUALIFIER, TOKEN_LENGTH } fro
 import {
   type Cell,
   Delete,
+  familyNames,
   Get,
   type OperationOptions,
   Put,
@@ -114,6 +115,7 @@ export class DataRows {
   private readonly marks: string | undefined;
   /** How long what is stored beside the rows lives. */
   readonly life: EntryExpiry;
+  private readonly families: readonly string[];
 
   constructor(
     readonly table: Table,
@@ -122,10 +124,11 @@ export class DataRows {
     this.life = new EntryExpiry(schema);
     this.family = schema.marker!.family;
     this.marks = schema.changeMarks;
+    this.families = familyNames(schema.table.descriptor);
   }
 
   async load(row: Uint8Array, options: OperationOptions | undefined): Promise<LoadedRow> {
-    const found = await this.table.get(new Get(row), options);
+    const found = await this.table.get(this.whole(row), options);
     await this.loadTexts([found]);
     return this.split(found);
   }
@@ -133,11 +136,15 @@ export class DataRows {
   async loadAll(rows: readonly Uint8Array[], options: OperationOptions | undefined): Promise<LoadedRow[]> {
     if (rows.length === 1) return [await this.load(rows[0]!, options)];
     const found = await this.table.getAll(
-      rows.map((row) => new Get(row)),
+      rows.map((row) => this.whole(row)),
       options,
     );
     await this.loadTexts(found);
     return found.map((result) => this.split(result));
+  }
+
+  private whole(row: Uint8Array): Get {
+    return new Get(row).expectFamilies(this.families);
   }
 
   /** Of keys with a dictionary: who decodes the rows needs them. */

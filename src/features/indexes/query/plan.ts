@@ -261,7 +261,7 @@ function noTimes(schema: EntitySchema, { index }: EntityIndex): QueryError {
 /** The read set of entries: all columns. */
 export const ENTRY_READ: ReadSet = {
   families: new Map([[INDEX_FAMILY, null]]),
-  everything: true,
+  everything: [INDEX_FAMILY],
   properties: undefined,
   versions: 1,
 };
