@@ -77,8 +77,11 @@ export class RowRun implements PutVisitor {
   private place = 0;
   private older = 0;
   private passed = 0;
-  /** Cells are added to `raw` as they come, in order. */
+  /** There is one source, whose cells are added to the target as they come, in order. */
   private direct = false;
+  private row: Uint8Array = EMPTY_BYTES;
+  /** As in {@link putOf}. */
+  private fresh = false;
   /** Otherwise the newest put of each column so far: its timestamp, -1 for none, and its value. */
   private readonly timestamps = new Float64Array(MAX_KNOWN);
   private readonly bytes: Uint8Array[] = Array.from({ length: MAX_KNOWN }, () => EMPTY_BYTES);
@@ -93,9 +96,9 @@ export class RowRun implements PutVisitor {
   read(sources: PlainRow, row: Uint8Array, family: RunFamily, head: CellCursor | null): boolean {
     const { known } = family;
     const columns = family.columns ?? known.columns;
-    const { raw } = this;
+    const target = this.raw ?? this.out!;
     const { cursors, count } = sources;
-    const direct = raw !== null && count === 1;
+    const direct = count === 1;
     if (family.columns === null ? !known.any : !direct && columns.length > MAX_KNOWN) return false;
     this.family = family.name;
     this.columns = columns;
@@ -103,19 +106,21 @@ export class RowRun implements PutVisitor {
     this.only = family.columns !== null;
     this.rule.begin(family.oldestUnexpired);
     this.direct = direct;
-    const before = raw === null ? 0 : raw.count;
+    this.row = row;
+    this.fresh = head !== null;
+    const before = target.count;
     if (!direct) this.timestamps.fill(-1, 0, columns.length);
     for (let i = 0; i < count; i++) {
       this.place = 0;
       this.older = 0;
       this.passed = 0;
       if (cursors[i]!.visitRow(this)) continue;
-      if (raw !== null) raw.count = before;
+      target.count = before;
       // They would retain blocks.
       if (!direct) this.bytes.fill(EMPTY_BYTES);
       return false;
     }
-    if (!direct) this.give(row, head !== null);
+    if (!direct) this.give();
     if (head !== null) endRow(head);
     return true;
   }
@@ -137,7 +142,7 @@ export class RowRun implements PutVisitor {
       this.place = place + 1;
       if (!this.rule.showsPut(timestamp)) return ++this.older <= MAX_OLDER;
       if (!this.direct) return this.keep(place, bytes, at + length, timestamp, valueLength);
-      this.raw!.add(this.family, this.given[place]!, timestamp, bytes, at + length, valueLength);
+      this.add(place, timestamp, bytes, at + length, valueLength);
       return true;
     }
     // Last, because most rows have one version of a column.
@@ -157,20 +162,22 @@ export class RowRun implements PutVisitor {
     return true;
   }
 
-  private give(row: Uint8Array, fresh: boolean): void {
-    const { raw, out, family, given, timestamps, bytes, offsets, lengths } = this;
+  private give(): void {
+    const { given, timestamps, bytes, offsets, lengths } = this;
     for (let place = 0; place < given.length; place++) {
       const timestamp = timestamps[place]!;
       if (timestamp < 0) continue;
-      const qualifier = given[place]!;
-      const from = bytes[place]!;
-      const at = offsets[place]!;
-      const length = lengths[place]!;
-      if (raw !== null) raw.add(family, qualifier, timestamp, from, at, length);
-      else out!.add(putOf(row, family, qualifier, timestamp, from, at, length, fresh));
+      this.add(place, timestamp, bytes[place]!, offsets[place]!, lengths[place]!);
       // It would retain a block.
       bytes[place] = EMPTY_BYTES;
     }
+  }
+
+  private add(place: number, timestamp: number, bytes: Uint8Array, at: number, length: number): void {
+    const { raw, family } = this;
+    const qualifier = this.given[place]!;
+    if (raw !== null) raw.add(family, qualifier, timestamp, bytes, at, length);
+    else this.out!.add(putOf(this.row, family, qualifier, timestamp, bytes, at, length, this.fresh));
   }
 }
 
