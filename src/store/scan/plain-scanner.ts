@@ -208,10 +208,16 @@ export class PlainScanner {
   /** Reads the cells that the sources from `from` to `to`, all of one family, have of the row. */
   private readFamily(from: number, to: number, row: Uint8Array, head: CellCursor | null): boolean {
     const { order } = this;
-    const { family } = order[from]!;
+    const { family, cursor } = order[from]!;
+    const inRuns = !this.scan.raw;
+    const alone = to - from === 1;
+    if (alone && inRuns && rowRun.readOne(cursor, row, family, head)) {
+      cursor.leaveRow();
+      return true;
+    }
     plainRow.begin();
     for (let i = from; i < to; i++) plainRow.add(order[i]!.cursor);
-    if (!this.scan.raw && rowRun.read(plainRow, row, family, head)) {
+    if (!alone && inRuns && rowRun.read(plainRow, row, family, head)) {
       for (let i = from; i < to; i++) order[i]!.cursor.leaveRow();
       plainRow.begin();
       return true;

@@ -94,35 +94,56 @@ export class RowRun implements PutVisitor {
    * @param head as in `PlainRow.read`
    */
   read(sources: PlainRow, row: Uint8Array, family: RunFamily, head: CellCursor | null): boolean {
-    const { known } = family;
-    const columns = family.columns ?? known.columns;
-    const target = this.raw ?? this.out!;
     const { cursors, count } = sources;
-    const direct = count === 1;
-    if (family.columns === null ? !known.any : !direct && columns.length > MAX_KNOWN) return false;
-    this.family = family.name;
-    this.columns = columns;
-    this.given = family.columns ?? known.given;
-    this.only = family.columns !== null;
-    this.rule.begin(family.oldestUnexpired);
-    this.direct = direct;
-    this.row = row;
-    this.fresh = head !== null;
-    const before = target.count;
-    if (!direct) this.timestamps.fill(-1, 0, columns.length);
+    if (count === 1) return this.readOne(cursors[0]!, row, family, head);
+    const columns = family.columns ?? family.known.columns;
+    if (columns.length > MAX_KNOWN || !this.begin(row, family, head)) return false;
+    this.direct = false;
+    this.timestamps.fill(-1, 0, columns.length);
     for (let i = 0; i < count; i++) {
-      this.place = 0;
-      this.older = 0;
-      this.passed = 0;
-      if (cursors[i]!.visitRow(this)) continue;
-      target.count = before;
+      if (this.visitSource(cursors[i]!)) continue;
       // They would retain blocks.
-      if (!direct) this.bytes.fill(EMPTY_BYTES);
+      this.bytes.fill(EMPTY_BYTES);
       return false;
     }
-    if (!direct) this.give();
+    this.give();
     if (head !== null) endRow(head);
     return true;
+  }
+
+  /** Like `read`, for a row that only one source has. */
+  readOne(cursor: CellCursor, row: Uint8Array, family: RunFamily, head: CellCursor | null): boolean {
+    if (!this.begin(row, family, head)) return false;
+    this.direct = true;
+    const target = this.raw ?? this.out!;
+    const before = target.count;
+    if (!this.visitSource(cursor)) {
+      target.count = before;
+      return false;
+    }
+    if (head !== null) endRow(head);
+    return true;
+  }
+
+  /** False when no row of the family can be read. */
+  private begin(row: Uint8Array, family: RunFamily, head: CellCursor | null): boolean {
+    const { columns, known } = family;
+    if (columns === null && !known.any) return false;
+    this.family = family.name;
+    this.columns = columns ?? known.columns;
+    this.given = columns ?? known.given;
+    this.only = columns !== null;
+    this.row = row;
+    this.fresh = head !== null;
+    this.rule.begin(family.oldestUnexpired);
+    return true;
+  }
+
+  private visitSource(cursor: CellCursor): boolean {
+    this.place = 0;
+    this.older = 0;
+    this.passed = 0;
+    return cursor.visitRow(this);
   }
 
   get readPoint(): number {
