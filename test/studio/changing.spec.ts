@@ -53,6 +53,16 @@ afterAll(async () => {
   await db?.close();
 });
 
+test('a value that is not shown whole cannot be edited, so that its end is not lost', async () => {
+  await db.repository(Buyer).update({ id: 'b7' }, { name: 'n'.repeat(70_000) });
+  page = await browser.open(studio, rowHash('b7', { edit: '1' }));
+  const name = page.getByLabel('name', { exact: false }).first();
+  await expect.poll(() => name.isDisabled()).toBe(true);
+  expect(await page.locator('label[for=write-name]').textContent()).toContain('not shown whole');
+  expect(await page.getByLabel('city', { exact: false }).first().isDisabled()).toBe(false);
+  await db.repository(Buyer).update({ id: 'b7' }, { name: 'Short' });
+});
+
 test('an edit is previewed with its index entries, made when its name was typed, and taken back', async () => {
   page = await browser.open(studio, rowHash('b3', { edit: '1' }));
   await page.getByLabel('city', { exact: false }).first().fill('Kiruna');

@@ -2,6 +2,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { bytes, int64 } from '../../src/codec/index.js';
 import type { Database } from '../../src/database.js';
 import type {
   HealthInfo,
@@ -13,6 +14,7 @@ import type {
   WriteDone,
   WritePlanned,
 } from '../../src/studio/server/api.js';
+import { typedFor } from '../../src/studio/server/questions.js';
 import type { Studio } from '../../src/studio/server/server.js';
 import { Delete, Get, Put, Scan } from '../../src/table/index.js';
 import { openMemory } from '../../src/testing/index.js';
@@ -69,6 +71,30 @@ afterAll(async () => {
 });
 
 describe('a write', () => {
+  test('reads what was typed as its column stores it', async () => {
+    const at = async (text: string): Promise<string> => {
+      const write = { entity: 'Sale', operation: 'insert', values: { shop: 's', at: text } } as const;
+      return (await posted<WritePlanned>('write/plan', { write })).code;
+    };
+    const time = "at: new Date('1960-02-29T10:20:30.000Z')";
+    for (const text of [
+      '1960-02-29T10:20:30Z',
+      '1960-02-29 10:20:30',
+      '1960-02-29T10:20:30.000',
+      '1960-02-29T12:20:30+02:00',
+      String(Date.UTC(1960, 1, 29, 10, 20, 30)),
+    ])
+      expect(await at(text)).toContain(time);
+    expect(await at('0001-01-01')).toContain("at: new Date('0001-01-01T00:00:00.000Z')");
+    expect(() => typedFor('big', int64, ' ')).toThrow('big: int64 cannot hold " ": it must be a bigint');
+    expect(() => typedFor('face', bytes, '\\xzz')).toThrow(
+      'Write bytes as HBase prints them: abc\\x00\\x01.',
+    );
+    const values = { id: 'j', name: 'J', more: 'no braces' };
+    const write = { entity: 'Buyer', operation: 'insert', values } as const;
+    expect((await posted<WritePlanned>('write/plan', { write })).code).toContain("more: 'no braces'");
+  });
+
   test('is planned with every mutation, index entries included, and nothing is written', async () => {
     const write = {
       entity: 'Buyer',
@@ -145,6 +171,14 @@ describe('a write', () => {
       [{ entity: 'Buyer', operation: 'update', row, values: { id: 'x' } }, 'part of the key'],
       [{ entity: 'Buyer', operation: 'update', row: 'zz', values: { name: 'x' } }, 'no row in hex'],
       [{ entity: 'Buyer', operation: 'insert', values: { name: 'x' } }, 'id'],
+      [
+        { entity: 'Buyer', operation: 'update', row, values: { more: '{"tags": [' } },
+        'more: it is no JSON: ',
+      ],
+      [
+        { entity: 'Sale', operation: 'insert', values: { shop: 'main', at: '-1' } },
+        'at: reverseTimestamp cannot hold \\"-1\\": it must be a valid Date. Write 2026-01-31T12:00:00Z, or milliseconds since 1970.',
+      ],
       [{ entity: 'Buyer', operation: 'insert', values: { id: 'b5', name: 'x' } }, 'b5'],
     ];
     for (const [write, reason] of wrong) {

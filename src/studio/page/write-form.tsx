@@ -15,6 +15,9 @@ interface Field {
   readonly refused?: string;
 }
 
+/** The form has only its beginning: written back, it would lose the rest. */
+const CUT = 'not shown whole: written by programs';
+
 function fieldsOf(entity: EntityInfo): Field[] {
   const keyed = new Set(entity.parts.map(({ name }) => name));
   return [
@@ -63,7 +66,9 @@ interface RowWritesProps {
 /** Edits a row or deletes it. Only what was typed over is written. */
 export function RowWrites({ entity, row, values }: RowWritesProps) {
   const [typed, setTyped] = useState<Readonly<Record<string, string | null>>>({});
-  const fields = fieldsOf(entity).filter(({ isKey }) => !isKey);
+  const fields = fieldsOf(entity)
+    .filter(({ isKey }) => !isKey)
+    .map((field) => (values[field.name]?.cut === true ? { ...field, refused: CUT } : field));
   const shown = Object.fromEntries(
     fields.map(({ name }) => [name, typed[name] === undefined ? textOf(values[name]) : typed[name]]),
   );

@@ -46,18 +46,29 @@ interface Codec {
 
 type Reading = (text: string) => unknown;
 
+const ISO_TIME = /^([+-]\d{6}|\d{4})(-\d\d(-\d\d([T ]\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:\d\d)?)?)?)?$/;
+
+/** A time of ISO 8601, of UTC unless it says otherwise, or milliseconds since 1970. `new Date` would make the year 2001 of "-1". */
+function typedDate(text: string): unknown {
+  if (/^-?\d{9,}$/.test(text)) return new Date(Number(text));
+  const found = ISO_TIME.exec(text);
+  if (found === null) return text;
+  const [, , , , time, , , zone] = found;
+  return new Date(time === undefined || zone !== undefined ? text : `${text}Z`);
+}
+
 const READINGS: readonly Reading[] = [
   (text) => text,
   (text) => (text.trim() === '' ? text : Number(text)),
-  (text) => BigInt(text),
-  (text) => new Date(/^\d{9,}$/.test(text) ? Number(text) : text),
+  (text) => (text.trim() === '' ? text : BigInt(text)),
+  typedDate,
   (text) => (text === 'true' ? true : text === 'false' ? false : text),
   (text) => fromStringBinary(text),
   (text) => JSON.parse(text),
 ];
 
 /** {@link typed} of a part or column. @throws RowanError that names it, and says how its values are written. */
-function typedFor(name: string, codec: Codec, text: string): unknown {
+export function typedFor(name: string, codec: Codec, text: string): unknown {
   try {
     return typed(codec, text);
   } catch (cause) {
@@ -85,7 +96,7 @@ function takes(codec: Codec, value: unknown): boolean {
 }
 
 /** The first value that the codec takes of a text, in its stored form. @throws what the codec says of the text itself. */
-export function typed(of: Codec, text: string): unknown {
+function typed(of: Codec, text: string): unknown {
   return valueOfStored(of, storedBy(storedCodec(of), text));
 }
 

@@ -27,7 +27,7 @@ function jsonOf(value: unknown, most: number): Pick<ValueShown, 'value' | 'type'
   if (typeof value === 'string') return cutText(value, 'text', most);
   if (typeof value === 'boolean') return { value, type: 'boolean' };
   if (typeof value === 'number')
-    return { value: Number.isFinite(value) ? value : String(value), type: 'number' };
+    return { value: hasJson(value) ? value : shownNumber(value), type: 'number' };
   if (typeof value === 'bigint') return { value: String(value), type: 'number' };
   if (value instanceof Date) {
     return { value: Number.isNaN(value.getTime()) ? 'no date' : value.toISOString(), type: 'time' };
@@ -37,6 +37,10 @@ function jsonOf(value: unknown, most: number): Pick<ValueShown, 'value' | 'type'
   if (text.length > most) return { value: text.slice(0, most), type: 'text', cut: true };
   return { value: JSON.parse(text) as Json, type: 'json' };
 }
+
+const hasJson = (value: number): boolean => Number.isFinite(value) && !Object.is(value, -0);
+
+const shownNumber = (value: number): string => (Object.is(value, -0) ? '-0' : String(value));
 
 /** Dates are texts already when JSON asks. */
 function replaced(_name: string, value: unknown): unknown {

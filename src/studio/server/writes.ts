@@ -14,7 +14,7 @@ import {
   type Table,
 } from '../../table/index.js';
 import type { MutationShown, WriteAsked, WriteDone, WritePlanned } from './api.js';
-import { literal, repositoryOf, typed } from './questions.js';
+import { literal, repositoryOf, typedFor } from './questions.js';
 import type { StudioDatabase, StudioPreview } from './studio-database.js';
 import { ColumnFinder } from './values.js';
 
@@ -152,7 +152,8 @@ export class Writes {
       if (part !== undefined && operation === 'insert') {
         if (text === null) continue;
         const isText = schema.key.substitutions.some((each) => each.part === name);
-        keyValues[name] = isText || !(part.codec instanceof BaseCodec) ? text : typed(part.codec, text);
+        keyValues[name] =
+          isText || !(part.codec instanceof BaseCodec) ? text : typedFor(name, part.codec, text);
       } else if (part !== undefined) {
         throw new QueryError(
           `${name} is a part of the key: a row keeps its key. Insert another and delete this one.`,
@@ -218,13 +219,18 @@ function columnValue({ property, kind, codec }: ColumnSchema, text: string): unk
       `${property} is ${kind === 'counter' ? 'a counter' : 'a map'}: write it by a program.`,
     );
   if (/^(json|avro)/.test(codec.name)) {
+    let json: unknown;
     try {
-      return valueOfStored(codec, JSON.parse(text) as unknown);
-    } catch {
-      // A text that is no JSON is a value of JSON, too.
+      json = JSON.parse(text);
+    } catch (cause) {
+      // Other texts are values of JSON as they stand.
+      if (/^\s*[{["]/.test(text))
+        throw new QueryError(`${property}: it is no JSON: ${(cause as Error).message}.`, { cause });
+      return typedFor(property, codec, text);
     }
+    return valueOfStored(codec, json);
   }
-  return typed(codec, text);
+  return typedFor(property, codec, text);
 }
 
 /** Sets a value of an embedded object inside of it. */
