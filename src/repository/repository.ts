@@ -1,6 +1,6 @@
 /** The repository: reads and writes the entities of one class. */
 
-import { InvalidArgumentError, ofItem, UnsupportedError } from '../errors.js';
+import { InvalidArgumentError, ofItem, QueryError, UnsupportedError } from '../errors.js';
 import type { Where } from '../query/index.js';
 import type {
   CheckedPrefix,
@@ -345,12 +345,26 @@ export class Repository<C extends KeyedClass> extends EntityReader<C> {
       keys = [];
     };
     const names = this.schema.key.parts.map(({ name }) => name as never);
-    for await (const key of this.query(prefix as Readonly<Record<string, unknown>>).select(...names)) {
-      keys.push(key as unknown as KeyOf<C>);
-      if (keys.length === DELETED_AT_ONCE) await deleteKeys();
+    const rows = this.query(prefix as Readonly<Record<string, unknown>>).select(...names);
+    try {
+      for await (const key of rows) {
+        keys.push(key as unknown as KeyOf<C>);
+        if (keys.length === DELETED_AT_ONCE) await deleteKeys();
+      }
+    } catch (error) {
+      throw error instanceof QueryError && error.code === 'ERR_FULL_SCAN' ? this.noPrefix(error) : error;
     }
     await deleteKeys();
     return count;
+  }
+
+  /** The error of a query says to allow the scan, which a delete by prefix does not take. */
+  private noPrefix(cause: QueryError): QueryError {
+    const { name, key } = this.schema;
+    return new QueryError(
+      `${name}.deletePrefix: what is given is no prefix of the key, so every row would be read. Give at least "${key.parts[0]?.name}"; to delete every ${name}, write find({}, { fullScan: true }).deleteAll().`,
+      { code: 'ERR_FULL_SCAN', cause, details: cause.details },
+    );
   }
 
   /**

@@ -394,6 +394,11 @@ test('deletePrefix deletes what begins so, and nothing else', async () => {
   expect(await lines.find({ cart: 'a1' }).count()).toBe(3);
   expect(await lines.deletePrefix({ cart: 'b', line: { gte: 1 } })).toBe(2);
   expect(await lines.deletePrefix({ cart: 'none' })).toBe(0);
+  await expect(lines.deletePrefix({})).rejects.toMatchObject({
+    code: 'ERR_FULL_SCAN',
+    message:
+      'Line.deletePrefix: what is given is no prefix of the key, so every row would be read. Give at least "cart"; to delete every Line, write find({}, { fullScan: true }).deleteAll().',
+  });
 });
 
 test('deletePrefix reads the keys and no columns', async () => {

@@ -29,7 +29,7 @@ export function Overview({ catalog }: { readonly catalog: Catalog }) {
         Tables
         <small>
           {catalog.engine}, {shown.length} {shown.length === 1 ? 'table' : 'tables'},{' '}
-          {catalog.entities.length} entities
+          {catalog.entities.length} {catalog.entities.length === 1 ? 'entity' : 'entities'}
           {bytes !== undefined && `, ${sizeText(bytes)} on disk`}
         </small>
         <a class="aside" href={hashOf({ kind: 'diagram' })}>

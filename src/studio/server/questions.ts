@@ -319,6 +319,7 @@ export function literal(value: unknown): string {
   if (typeof value === 'string')
     return `'${JSON.stringify(value).slice(1, -1).replace(/\\"/g, '"').replace(/'/g, "\\'")}'`;
   if (typeof value === 'bigint') return `${value}n`;
+  if (Object.is(value, -0)) return '-0';
   if (value instanceof Date) return `new Date('${value.toISOString()}')`;
   if (value instanceof Uint8Array) return `Buffer.from('${Buffer.from(value).toString('hex')}', 'hex')`;
   if (Array.isArray(value)) return `[${value.map(literal).join(', ')}]`;

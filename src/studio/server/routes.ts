@@ -236,7 +236,7 @@ class SavedQueries {
       return checkedList(JSON.parse(text));
     } catch (cause) {
       throw new InvalidArgumentError(
-        `${this.file} is no list of saved queries: ${(cause as Error).message} Correct or remove it.`,
+        `${this.file} is no list of saved queries: ${(cause as Error).message.replace(/\.?$/, '.')} Correct or remove it.`,
         { cause },
       );
     }
