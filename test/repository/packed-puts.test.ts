@@ -247,6 +247,41 @@ describe('packed puts', () => {
     );
   });
 
+  test('of a batch of inserts in order find rows that stand before, between and behind them, in memory and in files', async () => {
+    const ids = fc.uniqueArray(fc.constantFrom('a', 'ab', 'ac', 'ad', 'b'), { maxLength: 3 });
+    const flush = fc.constantFrom('no', 'begun', 'done');
+    const steps = fc.array(fc.record({ ids, flush, deleted: fc.boolean() }), { maxLength: 3 });
+    await fc.assert(
+      fc.asyncProperty(steps, ids, fc.boolean(), async (before, inserted, atomic) => {
+        const [packed, other] = [await openStore(), await openStore()];
+        const flushes: Promise<void>[] = [];
+        for (const { db, engine } of [packed, other]) {
+          for (const { ids: stored, flush, deleted } of before) {
+            await db.repository(Note).putMany(stored.map((id) => ({ id, s: 'old' })));
+            if (deleted) await db.repository(Note).deleteMany(stored.slice(0, 1).map((id) => ({ id })));
+            if (flush === 'done') await engine.admin.flush('packed');
+            else if (flush === 'begun') flushes.push(engine.admin.flush('packed'));
+          }
+        }
+        const insert = ({ db }: Store, how: object): Promise<unknown> =>
+          outcomesOf(
+            db.repository(Note).batch(
+              (batch) => {
+                for (const id of inserted.toSorted()) batch.insert({ id, s: 'new' });
+                return batch;
+              },
+              { atomic, ...how },
+            ),
+          );
+        expect(await insert(packed, {})).toEqual(await insert(other, UNPACKED));
+        expect(await cellsOf(packed.engine)).toEqual(await cellsOf(other.engine));
+        await Promise.all(flushes);
+        for (const { db } of [packed, other]) await db.close();
+      }),
+      { numRuns: scaled(150, 1000, 10_000) },
+    );
+  });
+
   test('of an atomic batch of inserts are all written or none, whatever their number', async () => {
     const store = await openStore();
     const notes = store.db.repository(Note);
@@ -480,7 +515,7 @@ describe('a put, an insert or an update without a change set', () => {
           expect(await afterCrash(alone)).toEqual(await afterCrash(other));
         },
       ),
-      { numRuns: scaled(40, 400, 4000) },
+      { numRuns: scaled(150, 1000, 10_000) },
     );
   });
 });

@@ -46,6 +46,12 @@ export class StoreFile {
     return compareBytes(firstRow, startKey) < 0 || (endKey.length > 0 && compareBytes(lastRow, endKey) >= 0);
   }
 
+  /** Whether it may have rows from `first` to `last`, both included. */
+  spans(first: Uint8Array, last: Uint8Array): boolean {
+    const { firstRow, lastRow } = this.meta;
+    return compareBytes(firstRow, last) <= 0 && compareBytes(first, lastRow) <= 0;
+  }
+
   /** Whether every cell has expired, so that the file can be dropped unread (R26). */
   isExpired(oldestUnexpired: number): boolean {
     return this.meta.maxTimestamp < oldestUnexpired;

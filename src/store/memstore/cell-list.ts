@@ -5,6 +5,7 @@
  * directory of ten thousand leaves at a split costs less than walking a tree at every search.
  */
 
+import { compareSlices } from '../../bytes/index.js';
 import type { SeekKey } from '../cursor.js';
 import { CELL_HEADER_BYTES, type CellArena, type CellRef, chunkOf, offsetOf, rowLengthOf } from './arena.js';
 import {
@@ -237,6 +238,23 @@ export class CellList {
     }
     this.foundLeaf = low;
     this.foundIndex = this.leaves[low]!.locate(key);
+  }
+
+  /** Whether it has no cell from `first` to row `last`. */
+  isFree(first: SeekKey, last: Uint8Array): boolean {
+    if (this.size === 0) return true;
+    this.locate(first);
+    let leaf = this.leaves[this.foundLeaf]!;
+    let index = this.foundIndex;
+    if (index === leaf.count) {
+      if (this.foundLeaf === this.leaves.length - 1) return true;
+      leaf = this.leaves[this.foundLeaf + 1]!;
+      index = 0;
+    }
+    const ref = leaf.refs[index]!;
+    const { bytes } = this.arena.chunks[chunkOf(ref)]!;
+    const row = offsetOf(ref) + CELL_HEADER_BYTES;
+    return compareSlices(bytes, row, rowLengthOf(this.arena, ref), last, 0, last.length) > 0;
   }
 
   /** Like `locate`, for a cell of the list. */

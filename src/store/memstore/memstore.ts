@@ -1,5 +1,6 @@
 import { hashRow, lane1 } from '../../bytes/bytes.js';
 import { CellType } from '../../table/index.js';
+import type { SeekKey } from '../cursor.js';
 import type { EmptyRanges } from '../read/empty-ranges.js';
 import {
   CELL_HEADER_BYTES,
@@ -248,6 +249,11 @@ export class Memstore {
   /** Whether it may have a cell of the row with this hash. False is certain. */
   mayHaveRow(hash: number, row: Uint8Array): boolean {
     return this.rows.find(hash, row, 0, row.length) !== NO_ROW;
+  }
+
+  /** Whether it has no cell from `first`, the start of a row, to row `last`. False also while cells wait to be sorted. */
+  isFree(first: SeekKey, last: Uint8Array): boolean {
+    return (this.unsorted === undefined || this.unsorted.count === 0) && this.list.isFree(first, last);
   }
 
   /** Updates the row index for a new cell. `sameRow`: its row is that of the previous cell. */

@@ -288,6 +288,8 @@ function seekAll(store: FamilyStore, row: Uint8Array, readPoint: number): CellCu
  */
 export function areNewRows(regions: readonly Region[], rows: readonly Uint8Array[]): boolean {
   const hashes = isAscending(rows) ? undefined : new Set<number>();
+  if (hashes === undefined && rows.length > 1 && isFree(regions, rows[0]!, rows[rows.length - 1]!))
+    return true;
   for (let i = 0; i < rows.length; i++) {
     const row = rows[i]!;
     bloomKey.setRow(row);
@@ -300,6 +302,20 @@ export function areNewRows(regions: readonly Region[], rows: readonly Uint8Array
 
 function isAscending(rows: readonly Uint8Array[]): boolean {
   for (let i = 1; i < rows.length; i++) if (compareBytes(rows[i - 1]!, rows[i]!) >= 0) return false;
+  return true;
+}
+
+/** Whether no memstore and no file has a cell from row `first` to row `last`. False also where that takes more than a look. */
+function isFree(regions: readonly Region[], first: Uint8Array, last: Uint8Array): boolean {
+  const region = regionOf(regions, first);
+  if (regionOf(regions, last) !== region) return false;
+  target.setRow(first);
+  for (const { version } of region.stores) {
+    const { active, frozen, files } = version;
+    if (!active.isFree(target, last)) return false;
+    for (let i = 0; i < frozen.length; i++) if (!frozen[i]!.isFree(target, last)) return false;
+    for (let i = 0; i < files.length; i++) if (files[i]!.spans(first, last)) return false;
+  }
   return true;
 }
 

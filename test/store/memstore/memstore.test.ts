@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { compareBytes, toBytes, toHex } from '../../../src/bytes/index.js';
 import { type CellCursor, SeekKey } from '../../../src/store/cursor.js';
-import { ChunkPool, RowCells } from '../../../src/store/memstore/arena.js';
+import { type CellBytes, ChunkPool, RowCells } from '../../../src/store/memstore/arena.js';
 import { Memstore } from '../../../src/store/memstore/memstore.js';
 import { SharedMemstoreCursor } from '../../../src/store/memstore/memstore-cursor.js';
 import { CellType } from '../../../src/table/index.js';
@@ -82,6 +82,24 @@ function fill(cells: readonly Omit<Entry, 'seq'>[]): { memstore: Memstore; entri
     memstore.add(r, qualifier, timestamp, t, seq, ttl, value);
   }
   return { memstore, entries: entries.sort(compareEntries) };
+}
+
+/** A cell in bytes of its own. */
+function cellBytes({ row: own, qualifier, value, timestamp, type: t, ttl }: Omit<Entry, 'seq'>): CellBytes {
+  const all = new Uint8Array([...own, ...qualifier, ...value]);
+  return {
+    timestamp,
+    type: t,
+    ttl,
+    bytes: all,
+    view: new DataView(all.buffer),
+    rowOffset: 0,
+    rowLength: own.length,
+    qualifierOffset: own.length,
+    qualifierLength: qualifier.length,
+    valueOffset: own.length + qualifier.length,
+    valueLength: value.length,
+  };
 }
 
 function seekKey(entry: Pick<Entry, 'row' | 'qualifier' | 'timestamp' | 'type'>): SeekKey {
@@ -238,6 +256,46 @@ describe('memstore', () => {
         }
       }),
       { numRuns: scaled(3, 30, 300) },
+    );
+  });
+
+  test('tells whether a range of rows is free, of one leaf or many, and not of rows that wait to be sorted', () => {
+    const id = fc.integer({ min: 100, max: 999 }).map((number) => toBytes(String(number)));
+    const some = fc.oneof(fc.array(id), fc.array(id, { minLength: 300, maxLength: 400 }));
+    fc.assert(
+      fc.property(some, fc.array(fc.tuple(id, id)), (rows, ranges) => {
+        const memstore = new Memstore(new ChunkPool(0));
+        const none = new Uint8Array(0);
+        rows.forEach((each, seq) => {
+          for (const qualifier of [none, toBytes('q')])
+            memstore.add(each, qualifier, 1, CellType.Put, seq, 0, none, qualifier !== none);
+        });
+        const check = (first: Uint8Array, last: Uint8Array): void => {
+          const taken = rows.some((each) => compareBytes(first, each) <= 0 && compareBytes(each, last) <= 0);
+          expect(memstore.isFree(new SeekKey().setRow(first), last)).toBe(!taken);
+        };
+        for (const range of ranges) check(...(range.sort(compareBytes) as [Uint8Array, Uint8Array]));
+        for (const each of rows) {
+          check(each, each);
+          const behind = Uint8Array.of(...each, 0);
+          check(behind, Uint8Array.of(...each, 1));
+          check(behind, toBytes('999'));
+        }
+        const waiting = {
+          row: toBytes('5'),
+          qualifier: none,
+          timestamp: 1,
+          type: CellType.Put,
+          ttl: 0,
+          value: none,
+        };
+        memstore.addUnsorted(cellBytes(waiting), rows.length);
+        expect(memstore.isFree(new SeekKey().setRow(toBytes('a')), toBytes('b'))).toBe(false);
+        memstore.sortLoaded();
+        expect(memstore.isFree(new SeekKey().setRow(toBytes('a')), toBytes('b'))).toBe(true);
+        expect(memstore.isFree(new SeekKey().setRow(toBytes('5')), toBytes('5'))).toBe(false);
+      }),
+      { numRuns: scaled(20, 200, 2000) },
     );
   });
 
