@@ -377,36 +377,43 @@ export class CommitQueue implements LogObserver {
 /** Cells that a split or merge of regions has copied to other memstores. */
 export type MovedCells = Map<Memstore, Map<CellRef, { readonly memstore: Memstore; readonly ref: CellRef }>>;
 
+const MAX_RESERVED = 1 << 20;
+
 /** Cells in the order in which they were added, grouped into runs of one memstore. */
 export class WrittenCells {
   private memstores: Memstore[] = [];
   /** The index in `refs` at which the run of each memstore begins. */
   private starts: number[] = [];
+  /** Cells from `count` on have no meaning. */
   private refs: CellRef[] = [];
+  count = 0;
+
+  /** Makes room for so many cells, if there are none yet and they are not very many: then the list grows as they come. */
+  reserve(count: number): void {
+    if (this.count === 0 && count <= MAX_RESERVED) this.refs = new Array(count);
+  }
 
   add(memstore: Memstore, ref: CellRef): void {
-    if (this.refs.length === 0) {
-      // Most writes have one cell; a growing array would reserve space for many.
+    if (this.count === 0) {
       this.memstores = [memstore];
       this.starts = [0];
-      this.refs = [ref];
-      return;
-    }
-    if (memstore !== this.memstores[this.memstores.length - 1]) {
+      // Most writes have one cell; a growing array would reserve space for many.
+      if (this.refs.length === 0) {
+        this.refs = [ref];
+        this.count = 1;
+        return;
+      }
+    } else if (memstore !== this.memstores[this.memstores.length - 1]) {
       this.memstores.push(memstore);
-      this.starts.push(this.refs.length);
+      this.starts.push(this.count);
     }
-    this.refs.push(ref);
+    this.refs[this.count++] = ref;
   }
 
   /** Adds the first `count` of the cells, all of one memstore. */
   addAll(memstore: Memstore, refs: Uint32Array, count: number): void {
     this.add(memstore, refs[0]!);
-    for (let i = 1; i < count; i++) this.refs.push(refs[i]!);
-  }
-
-  get count(): number {
-    return this.refs.length;
+    for (let i = 1; i < count; i++) this.refs[this.count++] = refs[i]!;
   }
 
   /** Removes all cells from memory, the newest first. Memstores of dropped tables and families are freed and skipped. */
@@ -416,15 +423,15 @@ export class WrittenCells {
 
   /** Removes the cells after the first `count` from memory, the newest first: the cells of writes after `lastSeq`. */
   rollbackTo(count: number, lastSeq: number): void {
-    while (this.refs.length > count) {
+    while (this.count > count) {
       const run = this.memstores.length - 1;
       const memstore = this.memstores[run]!;
       const from = Math.max(count, this.starts[run]!);
       if (!memstore.freed) {
-        for (let i = this.refs.length - 1; i >= from; i--) memstore.rollback(this.refs[i]!);
+        for (let i = this.count - 1; i >= from; i--) memstore.rollback(this.refs[i]!);
         memstore.endAt(lastSeq);
       }
-      this.refs.length = from;
+      this.count = from;
       if (from > this.starts[run]!) return;
       this.memstores.pop();
       this.starts.pop();
@@ -433,7 +440,7 @@ export class WrittenCells {
 
   /** Removes the entries after the first `count`, not their cells. */
   forgetTo(count: number): void {
-    this.refs.length = count;
+    this.count = count;
     while (this.starts.length > 0 && this.starts[this.starts.length - 1]! >= count) {
       this.memstores.pop();
       this.starts.pop();
@@ -453,12 +460,13 @@ export class WrittenCells {
   /** Replaces the positions of cells that a split or merge has moved. */
   relocate(moved: MovedCells): void {
     if (!this.memstores.some((memstore) => moved.has(memstore))) return;
-    const { memstores, starts, refs } = this;
+    const { memstores, starts, refs, count } = this;
     this.memstores = [];
     this.starts = [];
     this.refs = [];
+    this.count = 0;
     let run = -1;
-    for (let i = 0; i < refs.length; i++) {
+    for (let i = 0; i < count; i++) {
       if (starts[run + 1] === i) run++;
       const before = memstores[run]!;
       const place = moved.get(before)?.get(refs[i]!);
@@ -467,7 +475,7 @@ export class WrittenCells {
   }
 
   private backwards(each: (memstore: Memstore, ref: CellRef) => void): void {
-    let end = this.refs.length;
+    let end = this.count;
     for (let run = this.memstores.length - 1; run >= 0; run--) {
       const memstore = this.memstores[run]!;
       const start = this.starts[run]!;

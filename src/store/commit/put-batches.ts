@@ -135,6 +135,7 @@ export class PackedPutBatch extends PutBatch {
     const { state, times } = this;
     const { columns, rows, rowEnds, cells, valueEnds, bytes } = this.puts;
     const ranks = ranksOf(columns);
+    written.reserve(this.puts.cellCount);
     const run = new RowCells(
       columns.map(({ qualifier }) => qualifier),
       cells,

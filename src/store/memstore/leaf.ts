@@ -19,6 +19,8 @@ import {
 export const LEAF_CAPACITY = 256;
 /** If fewer of a leaf's cells than this share have different prefixes, the prefixes are taken again, further into the rows. */
 const MIN_DIFFERENT = 1 / 16;
+/** So many cells before the first of a new leaf are looked at for another row. */
+const MOST_LOOKED_AT = 16;
 /** Stands for rows of different lengths. */
 const MIXED = -1;
 /** The positions of the cells that `insertAll` inserts. Reused. */
@@ -347,10 +349,21 @@ export class Leaf {
     return right;
   }
 
-  /** Its one cell is the last of cells in order: mostly the next rows share with it what the rows before have in common. */
-  private beginAfter({ shared }: Leaf): void {
-    this.rowLength = rowLengthOf(this.arena, this.refs[0]!);
-    if (shared > this.shared) this.setPrefixes(Math.min(shared, this.rowLength));
+  /**
+   * Its one cell is the last of cells in order. Mostly the next row differs from it about where the row before does, so the first
+   * numbers are taken from there: some bytes before it may count up, too.
+   */
+  private beginAfter({ refs, count }: Leaf): void {
+    const { arena } = this;
+    const own = this.refs[0]!;
+    this.rowLength = rowLengthOf(arena, own);
+    for (let i = count - 1; i >= Math.max(0, count - MOST_LOOKED_AT); i--) {
+      const same = sharedOfRefs(arena, refs[i]!, own);
+      if (same === this.rowLength) continue;
+      const shared = Math.min(same - PREFIX_BYTES / 2, this.rowLength - PREFIX_BYTES);
+      if (shared > this.shared) this.setPrefixes(shared);
+      return;
+    }
   }
 
   /** Whether cells with equal first numbers are of one row. */
