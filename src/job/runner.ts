@@ -369,9 +369,13 @@ function otherWork(name: string, before: string, now: string): RowanError {
       ? `Job "${name}" was started with other work (${before}; now ${now}). Choose another name, or run it`
       : `The files that job "${name}" reads have changed since it was started: ${files.before} then, ${files.now} now. ` +
         'Wait until the files are complete. Choose another name, or run the job';
-  return new RowanError('ERR_JOB', `${what} with { restart: true }, which discards its progress.`, {
-    details: { job: name },
-  });
+  return new RowanError(
+    'ERR_JOB',
+    `${what} with restart: true (the commands: --restart), which discards its progress.`,
+    {
+      details: { job: name },
+    },
+  );
 }
 
 /** @throws ClosedError when the engine is closed, as far as it says. */

@@ -130,7 +130,7 @@ export function entityOf(
     const { path, offset, place } = item;
     if (options.skipBadLines !== true) {
       throw new InvalidArgumentError(
-        `The item at ${place} of ${path} is not a valid ${name}: ${error.message.replace(/\.?$/, '.')} Correct it, or skip bad lines.`,
+        `The item at ${place} of ${path} is not a valid ${name}: ${error.message.replace(/\.?$/, '.')} Correct it, or skip bad lines (skipBadLines: true; --skip-bad-lines).`,
         { cause: error, details: { file: path, offset } },
       );
     }

@@ -1,4 +1,4 @@
-import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -74,6 +74,19 @@ test('entities go out and in as lines of JSON', async () => {
     '"entities":2',
   );
   expect((await run('count', copy, 'rising')).out).toBe('rows\t2\n');
+  // The names say the format, of a folder those in it.
+  const [csv, plain] = [join(folder, 'rising.csv'), join(folder, 'plain')];
+  expect((await run('entities', 'export', data, module, 'Rising', csv)).out).toBe('entities\t2\n');
+  expect((await readdir(csv)).every((name) => name.endsWith('.csv'))).toBe(true);
+  await rename(csv, plain);
+  expect((await run('entities', 'import', copy, module, 'Rising', plain)).out).toBe('entities\t2\n');
+  await writeFile(csv, 'n\n3\n4\nx\n');
+  const bad = await run('entities', 'import', copy, module, 'Rising', csv);
+  expect(bad.err).toContain('Correct it, or skip bad lines (skipBadLines: true; --skip-bad-lines).');
+  await writeFile(csv, 'n\n3\n4\n55\n');
+  const again = ['entities', 'import', copy, module, 'Rising', csv] as const;
+  expect((await run(...again)).err).toContain('with restart: true (the commands: --restart), which discards');
+  expect((await run(...again, '--restart')).out).toBe('entities\t3\n');
   expect((await run('entities', 'export', data, module, 'Nothing', files)).err).toContain(
     'has no entity "Nothing"',
   );

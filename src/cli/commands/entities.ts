@@ -1,3 +1,5 @@
+import { readdirSync } from 'node:fs';
+import { extname } from 'node:path';
 import { type Command, Option } from 'commander';
 import type { Database } from '../../database.js';
 import { InvalidArgumentError } from '../../errors.js';
@@ -45,7 +47,7 @@ export function addEntityCommands(program: Command, context: CliContext): void {
           .where(where);
         const outcome = await withProgress(flags, (onProgress) =>
           exportEntities(db.engine, query, entity, folder, {
-            ...optionsOf(flags),
+            ...optionsOf(flags, [folder]),
             run: runOptions(flags, onProgress),
           }),
         );
@@ -59,7 +61,7 @@ export function addEntityCommands(program: Command, context: CliContext): void {
       withEntity(place, module, name, { mayMake: true }, async (db, entity) => {
         const outcome = await withProgress(flags, (onProgress) =>
           importEntities(db.engine, db.repository(entity.target as KeyedClass), entity, files, {
-            ...optionsOf(flags),
+            ...optionsOf(flags, files),
             run: runOptions(flags, onProgress),
             skipBadLines: flags.skipBadLines === true,
             onBadLine: ({ file, offset, why }) => context.writeError(`${file}\t${offset}\t${why}\n`),
@@ -108,9 +110,10 @@ function command(parent: Command, name: string, description: string): Command {
     .argument('<module>', 'path of the compiled module of the entities')
     .argument('<entity>', "the entity's name")
     .addOption(
-      new Option('--format <format>', 'format of the files')
-        .choices(['ndjson', 'csv', 'avro', 'parquet'])
-        .default('ndjson'),
+      new Option(
+        '--format <format>',
+        'format of the files; default: that of their names, as orders.csv, else ndjson',
+      ).choices(FORMATS),
     )
     .option('--separator <character>', 'separator of CSV fields; default: a comma')
     .option('--name <name>', 'name of the job, by which it can be resumed')
@@ -121,10 +124,33 @@ function command(parent: Command, name: string, description: string): Command {
     .option('--no-progress', 'do not show a progress bar');
 }
 
-function optionsOf({ name, format, separator }: EntityFlags): EntityExportOptions {
+const FORMATS: readonly FileFormatName[] = ['ndjson', 'csv', 'avro', 'parquet'];
+
+/** The format that all names end with, or the files of a folder do; undefined when they say none, or several. */
+function formatOf(paths: readonly string[]): FileFormatName | undefined {
+  const named = new Set(paths.map(formatNamed));
+  const found = named.has(undefined) ? new Set(paths.flatMap(namesIn).map(formatNamed)) : named;
+  const formats = FORMATS.filter((format) => found.has(format));
+  return formats.length === 1 ? formats[0] : undefined;
+}
+
+const formatNamed = (path: string): FileFormatName | undefined =>
+  FORMATS.find((format) => extname(path) === `.${format}`);
+
+/** The names in a folder; of another path its own name. */
+function namesIn(path: string): string[] {
+  try {
+    return readdirSync(path);
+  } catch {
+    // A file, or a path that is not there: what reads it says so.
+    return [path];
+  }
+}
+
+function optionsOf({ name, format, separator }: EntityFlags, paths: readonly string[]): EntityExportOptions {
   return {
     ...(name === undefined ? {} : { name }),
-    ...(format === undefined ? {} : { format }),
+    format: format ?? formatOf(paths) ?? 'ndjson',
     ...(separator === undefined ? {} : { separator }),
   };
 }

@@ -341,7 +341,9 @@ test('a line that is no entity is named, or counted', async () => {
   await writeFile(join(folder, 'nonsense.ndjson'), 'nonsense\n');
   await expect(
     importEntities(db.engine, repository, entity, [join(folder, 'nonsense.ndjson')], { name: 'nonsense' }),
-  ).rejects.toThrow(/is not a valid Thing: Unexpected token .*JSON\. Correct it, or skip bad lines\.$/);
+  ).rejects.toThrow(
+    /is not a valid Thing: Unexpected token .*JSON\. Correct it, or skip bad lines \(skipBadLines: true; --skip-bad-lines\)\.$/,
+  );
   const bad: number[] = [];
   const { counters } = await importEntities(db.engine, repository, entity, [path], {
     name: 'again',
