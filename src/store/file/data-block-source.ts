@@ -203,6 +203,16 @@ export class PartPosition {
     return this.end - 1 - this.part;
   }
 
+  /** How many parts, this one and those after it, hold `cells` cells behind it: at most those that the block has, and `most`. */
+  countOf(cells: number, most: number): number {
+    const group = this.group!;
+    const last = Math.min(this.part + most, this.end) - 1;
+    let found = 0;
+    let part = this.part;
+    while (found < cells && part < last) found += group.cells(++part);
+    return part - this.part + 1;
+  }
+
   clear(): void {
     this.group = null;
   }

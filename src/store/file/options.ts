@@ -46,4 +46,6 @@ export interface FileCursorOptions {
   readonly transient?: boolean;
   /** True: blocks are always read part by part. For the verification of files. Default false. */
   readonly inParts?: boolean;
+  /** About so many rows are read from where it seeks. Default: nobody knows. */
+  readonly rows?: number | undefined;
 }

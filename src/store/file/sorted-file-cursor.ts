@@ -21,6 +21,8 @@ import type { RowReader } from './row-reader.js';
 const MAX_STEPS = 3;
 /** Parts that a cursor reads together when it moves beyond the first one; after them it reads the rest of the block. */
 const PARTS_AHEAD = 4;
+/** The most parts that a cursor reads together where it seeks. */
+const MAX_PARTS_SOUGHT = 16;
 /** The most parts that a cursor reads before it reads whole blocks. */
 const MAX_PARTS_READ = 8;
 /** Reads of rows for which the bloom filter is asked first, after one that it has answered. */
@@ -69,6 +71,8 @@ export class SortedFileCursor extends CellCursor {
   /** The current block, if it consists of several parts read together. */
   private run: DataBlock | null = null;
   private onlyParts = false;
+  /** About so many cells are read from where it seeks; 0: nobody knows. */
+  private wanted = 0;
   /** Reads single rows, once the cache has no room for their blocks. */
   private rows: RowReader | null = null;
   /** While it is not 0, the bloom filter is asked before the cache of rows. */
@@ -90,6 +94,8 @@ export class SortedFileCursor extends CellCursor {
     this.order = 0;
     this.keep = options.cacheBlocks ?? true;
     this.onlyParts = (options.inParts ?? false) && this.reader.parts !== null;
+    const { meta } = this.reader;
+    this.wanted = options.rows === undefined ? 0 : options.rows * (meta.cells / meta.rows);
     this.reuse = options.transient ? (this.reuse ?? new ReadBuffer()) : undefined;
   }
 
@@ -349,8 +355,20 @@ export class SortedFileCursor extends CellCursor {
       this.useBlock(source.read(index, entry, keep, this.reuse));
       return;
     }
-    this.part.locate(parts!, index.firstBlocks[entry]!, index.offsets[entry]!, target);
-    this.useBlock(parts!.part(this.part, keep));
+    const { part } = this;
+    part.locate(parts!, index.firstBlocks[entry]!, index.offsets[entry]!, target);
+    const count = this.onlyParts || parts!.holds(part) ? 1 : part.countOf(this.wanted - 1, MAX_PARTS_SOUGHT);
+    if (count === 1) this.useBlock(parts!.part(part, keep));
+    else this.useRun(count);
+  }
+
+  /** Reads the part and those after it, `count` in all. */
+  private useRun(count: number): void {
+    const run = this.reader.parts!.run(this.part, count);
+    this.useBlock(run);
+    this.run = run;
+    this.part.part += count - 1;
+    this.partsRead += count;
   }
 
   /** Opens the block for reading from its beginning. */
@@ -407,12 +425,7 @@ export class SortedFileCursor extends CellCursor {
       this.partsRead++;
       this.useBlock(cached);
     } else {
-      const count = partsRead > 0 ? left : Math.min(PARTS_AHEAD, left);
-      const run = parts.run(part, count);
-      this.useBlock(run);
-      this.run = run;
-      part.part += count - 1;
-      this.partsRead += count;
+      this.useRun(partsRead >= PARTS_AHEAD ? left : Math.min(PARTS_AHEAD, left));
     }
     this.decoder.first(this);
     return this.positioned();

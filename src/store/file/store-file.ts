@@ -63,8 +63,11 @@ export class StoreFile {
     return this.reused;
   }
 
-  /** A cursor, or undefined when nothing in the file can matter for the read (R56-R58). */
-  openCursor(hint: ReadHint): CellCursor | undefined {
+  /**
+   * A cursor, or undefined when nothing in the file can matter for the read (R56-R58).
+   * @param ofAll the share of this file in the rows that are read
+   */
+  openCursor(hint: ReadHint, ofAll = 1): CellCursor | undefined {
     const meta = this.meta;
     const isOutside = meta.maxTimestamp < hint.minTimestamp || meta.minTimestamp >= hint.maxTimestamp;
     if (isOutside && (this.seq ?? meta.maxSeq) <= (hint.writtenAfter ?? Number.MAX_SAFE_INTEGER))
@@ -76,7 +79,8 @@ export class StoreFile {
       if (hint.stopRow !== null && compareBytes(meta.firstRow, hint.stopRow) > 0) return undefined;
       if (hint.startRow !== null && compareBytes(meta.lastRow, hint.startRow) < 0) return undefined;
     }
-    return this.reader.cursor({ cacheBlocks: hint.cacheBlocks });
+    const rows = hint.rows === undefined ? undefined : hint.rows * ofAll;
+    return this.reader.cursor({ cacheBlocks: hint.cacheBlocks, rows });
   }
 }
 

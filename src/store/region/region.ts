@@ -115,8 +115,10 @@ export class StoreVersion {
   openCursors(hint: ReadHint): CellCursor[] {
     const cursors: CellCursor[] = [];
     const files = this.files;
+    let rows = 0;
+    for (let i = 0; i < files.length; i++) rows += files[i]!.meta.rows;
     for (let i = 0; i < files.length; i++) {
-      const cursor = files[i]!.openCursor(hint);
+      const cursor = files[i]!.openCursor(hint, files[i]!.meta.rows / rows);
       if (cursor) {
         cursor.order = i;
         cursors.push(cursor);

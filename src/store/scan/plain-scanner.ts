@@ -83,6 +83,7 @@ export class PlainScanner {
       stopRow: scan.stopRow.length === 0 ? null : scan.stopRow,
       cacheBlocks: scan.cacheBlocks,
       reversed: false,
+      rows: scan.limit,
     };
     const all: PlainSource[] = [];
     for (let i = 0; i < sources.length; i++) {

@@ -36,6 +36,8 @@ export interface ReadHint {
   readonly writtenAfter?: number | undefined;
   readonly cacheBlocks: boolean;
   readonly reversed: boolean;
+  /** The scan ends after so many rows; undefined: nobody knows. */
+  readonly rows?: number | undefined;
 }
 
 /** One family of a region, at one moment. */
@@ -118,7 +120,7 @@ export function inOrder(columns: readonly Uint8Array[] | null): readonly Uint8Ar
 /** The hint for sources: rows and times that matter. */
 export function readHint(
   query: FamilyQuery,
-  rows: Pick<ReadHint, 'row' | 'startRow' | 'stopRow' | 'cacheBlocks' | 'reversed'>,
+  rows: Pick<ReadHint, 'row' | 'startRow' | 'stopRow' | 'cacheBlocks' | 'reversed' | 'rows'>,
 ): ReadHint {
   const { descriptor, timeRange } = query;
   // With NEW_VERSION_BEHAVIOR versions outside the range count too.
@@ -134,6 +136,7 @@ export function readHint(
     writtenAfter: query.writtenAfter,
     cacheBlocks: rows.cacheBlocks,
     reversed: rows.reversed,
+    rows: rows.rows,
   };
 }
 

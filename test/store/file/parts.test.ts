@@ -17,11 +17,20 @@ const cells = Array.from({ length: 40_000 }, (_, i) =>
 const written = new MemoryFileSystem();
 write(written, cells, { blockSize: 65536 });
 
-/** The file of the cells with a cache of so many bytes, and how many bytes of it were read since the last call. */
-function opened(cacheBytes: number): { file: SortedFileReader; bytesRead: () => number } {
+interface OpenFile {
+  readonly file: SortedFileReader;
+  /** How many bytes of it were read since the last call. */
+  bytesRead(): number;
+  /** And in how many reads. */
+  reads(): number;
+}
+
+/** The file of the cells with a cache of so many bytes. */
+function opened(cacheBytes: number): OpenFile {
   const files = context(undefined, cacheBytes);
   files.fs.place(PATH, written.contents(PATH));
   let bytes = 0;
+  let count = 0;
   const { fs } = files;
   const openRead = fs.openRead.bind(fs);
   fs.openRead = (path: string): FileHandle => {
@@ -29,6 +38,7 @@ function opened(cacheBytes: number): { file: SortedFileReader; bytesRead: () => 
     const read = handle.read.bind(handle);
     handle.read = (...args) => {
       bytes += args[2];
+      count++;
       return read(...args);
     };
     return handle;
@@ -39,7 +49,12 @@ function opened(cacheBytes: number): { file: SortedFileReader; bytesRead: () => 
     bytes = 0;
     return read;
   };
-  return { file, bytesRead };
+  const reads = (): number => {
+    const made = count;
+    count = 0;
+    return made;
+  };
+  return { file, bytesRead, reads };
 }
 
 const rowKey = (n: number) => seekKey(row(n), NONE, Number.MAX_SAFE_INTEGER, 255);
@@ -98,6 +113,29 @@ describe('a scan', () => {
     expect(bytesRead()).toBeLessThan(4 * 5000 + overhead);
     scan(500, 20_000);
     expect(bytesRead()).toBeLessThan(1.1 * (file.meta.dataBytes / 2) + 2 * 65536 + overhead);
+  });
+
+  test('of a known number of rows reads their parts at once', () => {
+    const { file, bytesRead, reads } = opened(1 << 19);
+    // From here on blocks have no room.
+    for (let i = 0; i < 8000; i++) file.cursor().seek(rowKey(2 * ((i * 7919) % cells.length)));
+    const scan = (from: number, count: number, rows?: number): void => {
+      const cursor = file.cursor({ rows });
+      cursor.seek(rowKey(2 * from));
+      for (let i = from; i < from + count; i++, cursor.next()) expectAt(cursor.valid, cursor, cells[i]!);
+      cursor.close();
+    };
+    reads();
+    bytesRead();
+    const scans = 300;
+    for (let i = 0; i < scans; i++) scan((i * 10_007) % (cells.length - 100), 40, 40);
+    // Two where the rows are in two blocks.
+    expect(reads() / scans).toBeLessThan(1.2);
+    // Some 130 bytes a row, and what is before and behind the rows in the first and last part.
+    expect(bytesRead() / scans).toBeLessThan(40 * 130 + 2 * 2048);
+    // Rows behind the expected ones.
+    scan(20_001, 1000, 2);
+    scan(30_001, 3, 1_000_000);
   });
 
   test('back over the rows reads each block a few times, not for every row', () => {

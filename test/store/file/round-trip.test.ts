@@ -53,16 +53,21 @@ describe.each(DATA_BLOCK_ENCODINGS)('sorted files of the encoding %s', (dataBloc
         anyCells(30),
         fc.constantFrom(64, 1024, 65536),
         fc.record({ compression: fc.constantFrom('NONE', 'LZO'), partBytes }),
-        fc.constantFrom(0, 3000, 1 << 24),
-        (cells, targets, blockSize, options, cacheBytes) => {
+        fc.record({
+          cacheBytes: fc.constantFrom(0, 3000, 1 << 24),
+          rows: fc.constantFrom(undefined, 2, 1e6),
+        }),
+        (cells, targets, blockSize, options, { cacheBytes, rows }) => {
           const files = context(undefined, cacheBytes);
           write(files.fs, cells, { dataBlockEncoding, blockSize, ...options });
           const reader = SortedFileReader.open(files, PATH, FILE_NO);
-          const cursor = reader.cursor();
+          const cursor = reader.cursor({ rows });
           const walker = reader.cursor({ cacheBlocks: false, transient: true });
           for (const target of [...targets, ...cells]) {
             for (const key of keysAround(target)) {
-              expectAt(cursor.seek(key), cursor, cells[expectedSeek(cells, key)]);
+              const at = expectedSeek(cells, key);
+              expectAt(cursor.seek(key), cursor, cells[at]);
+              for (let i = at + 1; i < at + 4 && cursor.valid; i++) expectAt(cursor.next(), cursor, cells[i]);
             }
           }
           // From the second look on a block's rows are found by their hashes.
