@@ -3,7 +3,7 @@
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { connectHBase, type HBaseEngine } from '../../src/hbase/engine.js';
 import { type HBaseOptions, resolveSettings } from '../../src/hbase/options.js';
-import { Get, Scan, type Table } from '../../src/table/index.js';
+import { Get, Put, Scan, type Table } from '../../src/table/index.js';
 import { cellBlock } from './fake-cells.js';
 import { ScanResponse } from './fake-messages.js';
 import { answerFrame, FakePeer, type Request, readScanRequest } from './fake-peer.js';
@@ -106,3 +106,34 @@ it('a request of a scan that is never answered is made again, and there is time 
   }, 5);
   expect(await scanned.finally(() => clearInterval(answers))).toBeDefined();
 });
+
+it.each([
+  { retries: 31, metaTimeout: 60_000 },
+  { retries: 2, metaTimeout: 50 },
+  { retries: 0, metaTimeout: 60_000 },
+])(
+  'calls behind a silent meta name its server, and no lookup in the rest of their time (%o)',
+  async (options) => {
+    await engine.close();
+    peer.handler = ({ method, param }) =>
+      method === 'Scan' && Buffer.from(param).toString('latin1').includes('hbase:meta');
+    await open(60_000, { ...options, operationTimeout: 400 });
+    const calls: Readonly<Record<string, () => Promise<unknown>>> = {
+      get: () => table.get(new Get('a')),
+      put: () => table.put(new Put('a').addColumn('f', 'q', 'v')),
+      gets: () => table.getAll([new Get('a'), new Get('z')]),
+      scan: () => table.scan(new Scan()).next(),
+    };
+    for (const call of Object.values(calls)) {
+      const { message } = await call().then(
+        () => expect.unreachable(),
+        (reason: unknown) => reason as Error,
+      );
+      expect(message).toMatch(/The (?:lookup of the region of row|scan of table hbase:meta) /);
+      expect(message).toContain(peer.address);
+      expect(message).not.toMatch(/within \d ms/);
+      if (options.retries > 2)
+        expect(message).toMatch(/^The \w+ o[nf] table t .* within 400 ms\. Last error: /);
+    }
+  },
+);

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { ClosedError, type RowanError } from '../../errors.js';
+import { ClosedError, type RowanError, TimeoutError } from '../../errors.js';
 import type { HBaseDebugState, Observer } from '../observe/observer.js';
 import type { HBaseSettings } from '../options.js';
 import { type RegionFinder, tableDisabled } from '../region/locator.js';
@@ -40,6 +40,8 @@ export class Dispatcher {
   private sweeper: NodeJS.Timeout | undefined;
   /** Actions that wait for a region lookup or for their next attempt. */
   private readonly idle = new Set<AnyAction>();
+  /** Those of them that wait for a lookup. */
+  private readonly looking = new Set<AnyAction>();
   private closed: RowanError | undefined;
   /** Aborts on close, so that pauses do not keep the process alive. */
   private readonly over = new AbortController();
@@ -135,6 +137,7 @@ export class Dispatcher {
     for (const queue of this.queues.values()) queue.failAll(error);
     for (const action of this.idle) action.fail(error);
     this.idle.clear();
+    this.looking.clear();
   }
 
   private flush(): void {
@@ -149,17 +152,23 @@ export class Dispatcher {
 
   private locate(action: AnyAction): void {
     this.wait(action);
+    this.looking.add(action);
     const timeout = Math.max(1, action.deadline - performance.now());
     this.locator.locate(action.table, action.row, false, timeout).then(
       (region) => {
-        this.idle.delete(action);
+        this.located(action);
         if (!action.settled) this.place(action, region);
       },
       (error: unknown) => {
-        this.idle.delete(action);
+        this.located(action);
         this.failed([action], asRowanError(error));
       },
     );
+  }
+
+  private located(action: AnyAction): void {
+    this.idle.delete(action);
+    this.looking.delete(action);
   }
 
   /** Sends to `region`, unless a server there may repeat what another has applied: then the action fails. */
@@ -199,6 +208,12 @@ export class Dispatcher {
       if (region !== undefined && region !== last) this.regionFailed(region, error);
       last = region;
       if (action.settled) continue;
+      // A lookup in the rest of the time says nothing of what the action has waited for.
+      if (call === undefined && error instanceof TimeoutError && performance.now() >= action.deadline) {
+        action.error ??= error;
+        action.expire(performance.now(), false);
+        continue;
+      }
       const request = call as { readonly sent?: boolean; readonly hasProgressed?: boolean } | undefined;
       // A Multi whose answer is full is continued as long as each answer has a result.
       if (!isFullAnswer(error) || request?.hasProgressed !== true) action.attempts++;
@@ -261,6 +276,11 @@ export class Dispatcher {
     for (const queue of this.queues.values()) {
       queue.expire(now);
       busy ||= !queue.isIdle;
+    }
+    for (const action of this.looking) {
+      if (now < action.deadline) continue;
+      action.error ??= new TimeoutError(`${this.locator.lookupOf(action.table, action.row)} had no answer.`);
+      this.looking.delete(action);
     }
     for (const action of this.idle) if (action.expire(now, false)) this.idle.delete(action);
     if ((busy || this.idle.size > 0) && this.closed === undefined) {

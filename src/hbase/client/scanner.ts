@@ -233,9 +233,9 @@ export class HBaseScanner implements ResultScanner {
     const what = `The scan of table ${this.table}`;
     const isScannerLoss = error instanceof RemoteError && error.retryClass === 'scanner';
     if (this.context.isClosed || (!error.retryable && !isScannerLoss)) throw error;
+    if (performance.now() >= end) throw this.noRows(reason);
     if (attempts > this.context.settings.retries)
       throw exhaustedError(error, what, attempts, 'no retries left');
-    if (performance.now() >= end) throw this.noRows(reason);
   }
 
   private noRows(cause?: RowanError): RowanError {

@@ -166,6 +166,7 @@ class RemoteTables implements TableTransaction {
     const locator = {
       cache: this.cache,
       locate: async (table: string): Promise<Region> => this.placeOf(table),
+      lookupOf: (table: string): string => `The lookup of table ${table}`,
       isDisabled: async (): Promise<boolean> => false,
       isRecovered: async (): Promise<boolean> => false,
     };

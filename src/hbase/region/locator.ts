@@ -218,7 +218,7 @@ interface TableLookups {
 }
 
 /** The part of a locator by which operations find regions. */
-export type RegionFinder = Pick<Locator, 'cache' | 'locate' | 'isDisabled' | 'isRecovered'>;
+export type RegionFinder = Pick<Locator, 'cache' | 'locate' | 'lookupOf' | 'isDisabled' | 'isRecovered'>;
 
 /** Finds the region of a row: in the cache, else in `hbase:meta`, whose location the registry knows. */
 export class Locator {
@@ -251,11 +251,13 @@ export class Locator {
     const cached = before ? this.cache.findBefore(table, row) : this.cache.find(table, row);
     if (cached !== undefined) return Promise.resolve(cached);
     const found = table === META_TABLE ? this.locateMeta() : this.lookUp(table, row, before);
-    return withTimeout(found, timeout, () => {
-      // Where the lookup waits, if that is known by then.
-      const where = this.metaServer === undefined ? '' : ` (hbase:meta is on ${this.metaServer})`;
-      return `The lookup of the region of row "${toStringBinary(row)}" of table ${table}${where}`;
-    });
+    return withTimeout(found, timeout, () => this.lookupOf(table, row));
+  }
+
+  /** A lookup, for messages, with where it waits if that is known by then. */
+  lookupOf(table: string, row: Uint8Array): string {
+    const where = this.metaServer === undefined ? '' : ` (hbase:meta is on ${this.metaServer})`;
+    return `The lookup of the region of row "${toStringBinary(row)}" of table ${table}${where}`;
   }
 
   /** Meta's region, at the location that the registry gives. */
