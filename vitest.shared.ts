@@ -37,6 +37,7 @@ export const ON_ENGINES: string[] = [
   'repository/concurrent-writes',
   'repository/dictionaries',
   'repository/everyday',
+  'repository/disabled-tables',
   'repository/lost-families',
   'repository/markers',
   'repository/plain',

@@ -280,6 +280,12 @@ export class OpenFeatures {
     return planned;
   }
 
+  /** Tables that work of features may have disabled. */
+  async offlineTables(): Promise<string[]> {
+    const found = await Promise.all(this.all.map((feature) => feature.offlineTables?.() ?? []));
+    return found.flat();
+  }
+
   /** The steps of schema plans that features carry out. */
   get schemaSteps(): FeatureSteps {
     return Object.assign({}, ...this.all.map(({ schemaSteps }) => schemaSteps));

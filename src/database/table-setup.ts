@@ -9,6 +9,7 @@ import {
   ensureTables,
   type LiveTables,
   readLiveTables,
+  refuseDisabled,
   registerSchemas,
 } from '../ddl/index.js';
 import { RowanError } from '../errors.js';
@@ -60,7 +61,10 @@ export class TableSetup {
     if (this.handling === 'ignore') return this.adoptUnseen(declared);
     const tables = [...declared.tables, ...systemTables(declared)];
     this.features.check(declared.entities);
-    const live = await readLiveTables(this.engine.admin, tables);
+    const [live] = await Promise.all([
+      readLiveTables(this.engine.admin, tables),
+      this.refuseDisabled(tables),
+    ]);
     this.before = live;
     const schema = adoptMarkers(declared, live);
     this.found = await this.handle([...schema.tables, ...systemTables(schema)], live);
@@ -91,8 +95,10 @@ export class TableSetup {
     const live = await readLiveTables(this.engine.admin, [renamedTable(table, name)]);
     const stored = [...live.values()].map((found) => [table.descriptor.name, found] as const);
     const schema = adoptMarkers(declared, new Map(stored));
-    if (this.handling !== 'ignore')
+    if (this.handling !== 'ignore') {
+      await this.refuseDisabled([renamedTable(table, name)]);
       await this.handle([renamedTable(schema.entity(target).table, name)], live);
+    }
     this.named.set(name, { declared, schema });
     return schema;
   }
@@ -112,6 +118,10 @@ export class TableSetup {
       );
     }
     await ensureTable(this.engine.admin, descriptor);
+  }
+
+  private refuseDisabled(tables: readonly TableSchema[]): Promise<void> {
+    return refuseDisabled(this.engine.admin, tables, () => this.features.offlineTables());
   }
 
   private async handle(tables: readonly TableSchema[], live: LiveTables): Promise<EnsuredTables> {

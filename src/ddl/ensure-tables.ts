@@ -48,6 +48,31 @@ export async function readLiveTables(admin: Admin, tables: readonly TableSchema[
   return live;
 }
 
+/**
+ * Refuses tables that are disabled: their first read or write would fail.
+ * @param offline returns the tables that unfinished work has disabled, and will enable.
+ * @throws RowanError `ERR_TABLE_DISABLED`.
+ */
+export async function refuseDisabled(
+  admin: Admin,
+  tables: readonly TableSchema[],
+  offline: () => Promise<readonly string[]>,
+): Promise<void> {
+  const names = tables.map(({ descriptor }) => canonicalTableName(descriptor.name));
+  const found = (await admin.disabledTables?.(names)) ?? [];
+  if (found.length === 0) return;
+  const atWork = new Set((await offline()).map(canonicalTableName));
+  const disabled = found.filter((name) => !atWork.has(name));
+  if (disabled.length === 0) return;
+  const which = disabled.map((name) => `"${name}"`).join(', ');
+  const said = `${disabled.length === 1 ? `The table ${which} is` : `The tables ${which} are`} disabled, and can neither be read nor written.`;
+  throw new RowanError(
+    'ERR_TABLE_DISABLED',
+    `${said} Enable: \`enable 'NAME'\` in \`rowan shell\`, or admin.enableTable(name) of openAdmin or connectAdmin. To use other tables meanwhile, open with tables: 'ignore'.`,
+    { details: { table: disabled[0], tables: disabled } },
+  );
+}
+
 /** Tables that are created at a time. */
 const CREATED_AT_ONCE = 16;
 

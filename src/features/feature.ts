@@ -100,6 +100,8 @@ export interface Feature {
    * back.
    */
   plannedTables?(tables: LiveTables): Promise<LiveTables>;
+  /** Tables that work of the feature, begun and not at its end, may have disabled, and enables again. */
+  offlineTables?(): Promise<readonly string[]>;
   /** The steps of schema plans that the feature carries out. */
   readonly schemaSteps?: FeatureSteps | undefined;
   /** What is declared and must be built before it can be read, and no schema step builds: sentences that name the command. */

@@ -51,6 +51,11 @@ export class ReadAdmin {
     return this.core.catalog.namespaces();
   }
 
+  async disabledTables(names: readonly string[]): Promise<string[]> {
+    this.core.lifecycle.checkOpen();
+    return names.filter((name) => this.core.catalog.find(canonicalTableName(name))?.enabled === false);
+  }
+
   async isTableEnabled(name: string): Promise<boolean> {
     return this.stateOf(name).enabled;
   }

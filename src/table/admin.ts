@@ -66,6 +66,8 @@ export interface Admin {
   enableTable(name: string): Promise<void>;
   disableTable(name: string): Promise<void>;
   isTableEnabled(name: string): Promise<boolean>;
+  /** Those of these tables that exist and are disabled. One call, however many names. Missing: no table can be disabled. */
+  disabledTables?(names: readonly string[]): Promise<string[]>;
   tableExists(name: string): Promise<boolean>;
   /** @throws RowanError `ERR_TABLE_NOT_FOUND`. */
   getDescriptor(name: string): Promise<TableDescriptor>;

@@ -154,6 +154,14 @@ export class RekeyFeature implements Feature {
     return planned;
   }
 
+  /** The table that a change, or its abort, empties. */
+  async offlineTables(): Promise<readonly string[]> {
+    const records = await this.records();
+    return records.flatMap(({ state, tables }) =>
+      state === 'done' || state === 'aborted' ? [] : (tables ?? []),
+    );
+  }
+
   async keyChanges(entity: EntitySchema): Promise<readonly KeyChange[]> {
     const { sync } = this.engine.capabilities;
     return (await this.records()).flatMap((record): KeyChange[] => {

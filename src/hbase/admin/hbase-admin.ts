@@ -3,6 +3,7 @@ import { type Admin, checkSplitKeys, type RegionInfo } from '../../table/admin.j
 import { canonicalTableName, type TableDescriptor } from '../../table/descriptor.js';
 import type { Cluster } from '../client/cluster.js';
 import { addressKey } from '../rpc/connection-settings.js';
+import { RemoteError } from '../rpc/errors.js';
 import type { DelegationToken } from '../security/delegation-token.js';
 import type { ProcedureResponse } from '../wire/messages-admin.js';
 import type { TypeOf } from '../wire/schema.js';
@@ -35,6 +36,12 @@ import {
 } from './traffic-admin.js';
 
 const ENABLED = 0;
+
+/** Whoever only reads and writes rows can do without the descriptor. */
+function hiddenDescriptor(denied: RemoteError): RowanError {
+  const why = `${denied.message} HBase shows descriptors of tables to users with CREATE or ADMIN alone. Without them, open with tables: 'ignore'.`;
+  return new RowanError(denied.code, why, { cause: denied, details: denied.details });
+}
 
 /**
  * Administration of a cluster through its active master. Changes run as procedures of the master, and calls resolve when the procedure
@@ -137,6 +144,10 @@ export class HBaseAdmin implements Admin {
     const request = { tableName: tableNameMessage(name) };
     const { tableState } = await this.masters.call(master.getTableState, request);
     return tableState.state === ENABLED;
+  }
+
+  disabledTables(names: readonly string[]): Promise<string[]> {
+    return this.cluster.locator.disabled(names.map(canonicalTableName));
   }
 
   tableExists(name: string): Promise<boolean> {
@@ -358,10 +369,12 @@ export class HBaseAdmin implements Admin {
 
   /** The descriptors of existing tables. */
   private async describe(names: readonly string[]): Promise<TableDescriptor[]> {
-    const { tableSchema = [] } = await this.masters.call(master.getTableDescriptors, {
-      tableNames: names.map(tableNameMessage),
-      includeSystemTables: true,
-    });
+    const request = { tableNames: names.map(tableNameMessage), includeSystemTables: true };
+    const { tableSchema = [] } = await this.masters
+      .call(master.getTableDescriptors, request)
+      .catch((error: unknown) => {
+        throw error instanceof RemoteError && error.denial !== undefined ? hiddenDescriptor(error) : error;
+      });
     return tableSchema.map(tableFromSchema);
   }
 

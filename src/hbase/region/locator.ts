@@ -399,12 +399,20 @@ export class Locator {
     return isRecovered(await this.meta!.history(now.name), before, now);
   }
 
-  /** Whether meta has the table as disabled or disabling. */
+  /** Those of these tables that meta has as disabled or disabling. */
+  async disabled(tables: readonly string[]): Promise<string[]> {
+    if (tables.length === 0) return [];
+    const states = await this.meta!.tableStates(tables);
+    return tables.filter((table) => {
+      const value = states.get(table);
+      if (value === undefined) return false;
+      const { state } = decodeMessage(TableStateMessage, value);
+      return state === DISABLED || state === DISABLING;
+    });
+  }
+
   async isDisabled(table: string): Promise<boolean> {
-    const value = (await this.meta!.tableStates([table])).get(table);
-    if (value === undefined) return false;
-    const { state } = decodeMessage(TableStateMessage, value);
-    return state === DISABLED || state === DISABLING;
+    return (await this.disabled([table])).length > 0;
   }
 }
 
