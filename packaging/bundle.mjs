@@ -112,7 +112,7 @@ const GROUPS = [
   },
   {
     name: 'hbase-wire',
-    test: /\/src\/hbase\/(wire\/(proto|schema|messages-|filter-codec|cell-codec)|security\/(sasl|digest|delegation)|rpc\/(errors|connection-settings|frames)|region\/region\.|admin\/table-codec)/,
+    test: /\/src\/hbase\/(wire\/(proto|schema|messages-|filter-codec|cell-codec)|security\/(sasl|digest|delegation)|rpc\/(errors|denials|connection-settings|frames)|region\/region\.|admin\/table-codec)/,
   },
   { name: 'commands-of-stores', test: /\/src\/(cli\/commands\/store[.-]|store\/repair\/(?!verify))/ },
   {

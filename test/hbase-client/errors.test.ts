@@ -49,6 +49,52 @@ describe('exceptions of a server', () => {
     expect(message).toContain('Column family b does not exist in region t,,1.0a. Add it');
   });
 
+  it.each([
+    [
+      "Insufficient permissions for user 'carl' (table=p4, action=READ)",
+      'The user carl lacks the right READ on table p4.',
+      "admin.grant({ user: 'carl', table: 'p4', actions: ['READ'] }, true)",
+      { user: 'carl', action: 'READ', table: 'p4' },
+    ],
+    [
+      'Insufficient permissions (user=carl@ROWAN.TEST, scope=default:p4, family=f:q, params=[table=default:p4,family=f:q],action=WRITE)',
+      'The user carl@ROWAN.TEST lacks the right WRITE on table p4, family f.',
+      "admin.grant({ user: 'carl', table: 'p4', family: 'f', actions: ['WRITE'] }, true)",
+      { user: 'carl@ROWAN.TEST', action: 'WRITE', table: 'p4', family: 'f', qualifier: 'q' },
+    ],
+    [
+      'Insufficient permissions (user=carl/h@R, scope=shop:p4, family=f:\ufffd\n, params=[table=shop:p4,family=f:\ufffd\n],action=WRITE)',
+      'The user carl/h@R lacks the right WRITE on table shop:p4, family f.',
+      "admin.grant({ user: 'carl', table: 'shop:p4', family: 'f', actions: ['WRITE'] }, true)",
+      { user: 'carl/h@R', action: 'WRITE', table: 'shop:p4', family: 'f' },
+    ],
+    [
+      'Insufficient permissions (user=carl@R, scope=default, params=[namespace=default,table=default:t,family=f],action=CREATE)',
+      'The user carl@R lacks the right CREATE on namespace default.',
+      "admin.grant({ user: 'carl', namespace: 'default', actions: ['CREATE'] }, true)",
+      { user: 'carl@R', action: 'CREATE', namespace: 'default' },
+    ],
+    [
+      "Insufficient permissions for user 'carl' (global, action=ADMIN)",
+      'The user carl lacks the right ADMIN on the cluster.',
+      "admin.grant({ user: 'carl', actions: ['ADMIN'] }, true)",
+      { user: 'carl', action: 'ADMIN' },
+    ],
+  ])('say who lacks which right, and how it is granted: %s', (said, who, grant, details) => {
+    const error = remote('security.AccessDeniedException', said);
+    expect(error.message).toBe(
+      `The get failed on h:1: AccessDeniedException: ${who} An administrator grants it: ${grant}.`,
+    );
+    const { exceptionClass: _, server: __, ...rest } = error.details;
+    expect(rest).toEqual(details);
+  });
+
+  it('of denied rights that are not read are shown as they are', () => {
+    const { message, denial } = remote('security.AccessDeniedException', 'Denied');
+    expect(message).toContain('AccessDeniedException: Denied. Check the user');
+    expect(denial).toBeUndefined();
+  });
+
   it('that say not to retry are believed when they are not known', () => {
     expect(remote('SomethingNobodyKnows', 'm', { doNotRetry: true }).retryable).toBe(false);
   });

@@ -244,6 +244,35 @@ describe('a change', () => {
     expect(peer.of('Multi')).toHaveLength(1);
   });
 
+  it('for a right that it lacks is not sent again, nor are gets beside it', async () => {
+    await open();
+    await table.get(new Get('warm'));
+    const className = 'org.apache.hadoop.hbase.security.AccessDeniedException';
+    const said =
+      'Insufficient permissions (user=carl, scope=default:t, family=f:q, params=[table=default:t,family=f:q],action=WRITE)';
+    const exception = { name: className, value: Buffer.from(`${className}: ${said}`) };
+    peer.handler = (request) => {
+      const { method, connection, id } = request;
+      if (method !== 'Multi') return false;
+      const regions = (readMulti(request).regionAction ?? []).map(({ action = [] }) => ({
+        results: action.map(({ index }) => ({ index, exception })),
+      }));
+      connection.reply(id, MultiResponse, { regions });
+      return true;
+    };
+    const outcomes = await table.batch([
+      new Put('a').addColumn('f', 'q', 'v'),
+      new Put('b').addColumn('f', 'p', 'v').addColumn('f', 'q', 'v'),
+      new Get('c'),
+      new Put('d').addColumn('f', 'other', 'v'),
+      new Delete('e'),
+    ]);
+    // What touches other columns may have been refused for them.
+    expect(outcomes.map(({ ok }) => ok)).toEqual([false, false, false, true, true]);
+    expect(peer.of('Mutate')).toHaveLength(2);
+    expect(peer.of('Get')).toHaveLength(1);
+  });
+
   it('and reads beside it go on for as many rounds as full answers take', async () => {
     await open({ retries: 3 });
     await table.get(new Get('warm'));

@@ -158,7 +158,15 @@ describe('a secured cluster', () => {
       await engine.table(table).put(put);
       expect((await engine.table(table).get(new Get('r'))).isEmpty).toBe(false);
       const elsewhere = new Put('r').addColumn('g', 'q', 'v');
-      await expect(engine.table(table).put(elsewhere)).rejects.toMatchObject({ code: 'ERR_SECURITY' });
+      await expect(engine.table(table).put(elsewhere)).rejects.toMatchObject({
+        code: 'ERR_SECURITY',
+        message: expect.stringContaining("admin.grant({ user: 'carl', table: 'granted', family: 'g',"),
+        details: { action: 'WRITE', table, family: 'g', qualifier: 'q' },
+      });
+      await expect(engine.admin.getDescriptor(table)).rejects.toMatchObject({
+        code: 'ERR_SECURITY',
+        message: expect.stringContaining("open with tables: 'ignore'"),
+      });
     });
     await withEngine(kerberos('ann'), async ({ admin }) => {
       await admin.revoke({ user: 'carl', table, family: 'f' });

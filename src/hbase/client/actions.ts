@@ -1,4 +1,4 @@
-import { EMPTY_BYTES } from '../../bytes/index.js';
+import { EMPTY_BYTES, equalBytes } from '../../bytes/index.js';
 import { RowanError, TimeoutError } from '../../errors.js';
 import { CellType, LATEST_TIMESTAMP } from '../../table/checks.js';
 import type { Get } from '../../table/get-and-scan.js';
@@ -114,6 +114,10 @@ export abstract class Action<T> {
   protected hasRow(_result: WireResult): boolean {
     return true;
   }
+  /** Whether it is a put of this column. `qualifier` is text. */
+  puts(_family: string, _qualifier: string): boolean {
+    return false;
+  }
   /** Whether a `Get` or `Mutate` can hold it; several changes of a row need a `Multi`. */
   get fitsSingleCall(): boolean {
     return true;
@@ -170,7 +174,7 @@ export abstract class Action<T> {
     if (this.settled) return true;
     if (now < this.deadline) return false;
     if (sent) this.unanswered ??= this.region;
-    const last = this.error === undefined ? '' : ` Last error: ${this.error.message}`;
+    const last = this.error === undefined ? '' : ` Last error: ${withoutRetryAdvice(this.error)}`;
     const why = `The ${this.verb} on table ${this.table} was not done within ${this.timeout} ms.${last}`;
     this.fail(
       new TimeoutError(`${why} Allow more time, or check the servers.`, {
@@ -338,6 +342,11 @@ export class MutationAction extends Action<Result> {
     return this.mutation.kind === 'put' || (this.mutation.kind === 'delete' && !takesNewest([this.mutation]));
   }
 
+  override puts(family: string, qualifier: string): boolean {
+    const { mutation } = this;
+    return mutation.kind === 'put' && mutation.cells.some((cell) => isColumn(cell, family, qualifier));
+  }
+
   override writeCells(writer: ProtoWriter): void {
     writeMutationCells(writer, this.mutation);
   }
@@ -357,26 +366,41 @@ export class MutationAction extends Action<Result> {
   }
 }
 
+function isColumn(
+  column: { readonly family: string; readonly qualifier: Uint8Array },
+  family: string,
+  qualifier: string,
+): boolean {
+  return column.family === family && equalBytes(column.qualifier, Buffer.from(qualifier, 'utf8'));
+}
+
 /** One of packed puts. It is written from them at each attempt. */
 export class PackedPutAction extends Action<Result> {
   readonly verb = 'put';
 
   constructor(
     table: string,
-    private readonly puts: PackedPuts,
+    private readonly packed: PackedPuts,
     private readonly position: number,
     deadline: number,
     timeout: number,
   ) {
-    super(table, puts.rows[position]!, 'shared', sizeOfPackedPut(puts, position), deadline, timeout);
+    super(table, packed.rows[position]!, 'shared', sizeOfPackedPut(packed, position), deadline, timeout);
   }
 
   override get repeatable(): boolean {
     return true;
   }
 
+  override puts(family: string, qualifier: string): boolean {
+    const { packed, position } = this;
+    const column = packed.columns.findIndex((one) => isColumn(one, family, qualifier));
+    const from = position === 0 ? 0 : packed.rowEnds[position - 1]!;
+    return column >= 0 && packed.cells.subarray(from, packed.rowEnds[position]).includes(column);
+  }
+
   override writeCells(writer: ProtoWriter): void {
-    writePackedCells(writer, this.puts, this.position);
+    writePackedCells(writer, this.packed, this.position);
   }
 
   override writeBody(writer: ProtoWriter): void {
@@ -386,7 +410,7 @@ export class PackedPutAction extends Action<Result> {
   }
 
   writeMutation(writer: ProtoWriter): void {
-    writePackedPut(writer, this.puts, this.position);
+    writePackedPut(writer, this.packed, this.position);
   }
 
   override convert(): Result {

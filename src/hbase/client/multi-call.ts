@@ -202,7 +202,7 @@ export class MultiCall extends Call {
     if (action === undefined)
       throw new ProtocolError(`A Multi was answered for action ${index}, which it lacks.`);
     if (error === undefined) this.succeed(action, result, true);
-    else if (actions.length > 1 && error instanceof RemoteError && error.mayBeOfAnother)
+    else if (actions.length > 1 && error instanceof RemoteError && isOfAnother(action, error))
       this.refused.push(action);
     else this.failed([action], error);
   }
@@ -304,6 +304,18 @@ export class MultiCall extends Call {
     for (const action of this.actions) if (!action.expire(now, this.sent)) live++;
     return live === 0;
   }
+}
+
+/**
+ * Whether another change may be the one that is refused. Gets are refused one by one, and a put of the column that the user may not
+ * write would be refused alone, too.
+ */
+function isOfAnother(action: AnyAction, { mayBeOfAnother, denial }: RemoteError): boolean {
+  if (!mayBeOfAnother || action.verb === 'get') return false;
+  const { action: right, family, qualifier } = denial ?? {};
+  return (
+    right !== 'WRITE' || family === undefined || qualifier === undefined || !action.puts(family, qualifier)
+  );
 }
 
 function divide<T>(items: readonly T[], test: (item: T) => boolean): [T[], T[]] {

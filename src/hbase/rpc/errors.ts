@@ -1,4 +1,5 @@
 import { CorruptionError, type ErrorCode, RowanError, type RowanErrorOptions } from '../../errors.js';
+import { type Denial, denialOf, describeDenial } from './denials.js';
 
 // — The error classes of the HBase client.
 
@@ -70,6 +71,7 @@ interface RemoteErrorFacts {
   readonly serverOverloaded?: boolean;
   readonly mayBeApplied?: boolean;
   readonly mayBeOfAnother?: boolean;
+  readonly denial?: Denial | undefined;
 }
 
 /** The new location of a region, from a `RegionMovedException`. */
@@ -94,12 +96,19 @@ export class RemoteError extends RowanError {
    * first, and gives each the exception of one (`RSRpcServices.doBatchOp`, `MutationBatchOperation.checkAndPrepare`).
    */
   readonly mayBeOfAnother: boolean;
+  /** The right that the user lacks, if the server says that. */
+  readonly denial: Denial | undefined;
 
   constructor(facts: RemoteErrorFacts, message: string, options: RowanErrorOptions = {}) {
     super(facts.code, message, {
       ...options,
       retryable: facts.retryable,
-      details: { exceptionClass: facts.exceptionClass, server: facts.server, ...options.details },
+      details: {
+        exceptionClass: facts.exceptionClass,
+        server: facts.server,
+        ...facts.denial,
+        ...options.details,
+      },
     });
     this.retryClass = facts.retryClass;
     this.exceptionClass = facts.exceptionClass;
@@ -108,6 +117,7 @@ export class RemoteError extends RowanError {
     this.serverOverloaded = facts.serverOverloaded ?? false;
     this.mayBeApplied = facts.mayBeApplied ?? false;
     this.mayBeOfAnother = facts.mayBeOfAnother ?? false;
+    this.denial = facts.denial;
   }
 
   /** The Java class without its package. */
@@ -289,9 +299,14 @@ export function remoteError(sent: RemoteException, server: string, what: string)
   const meaning = meaningOf(exception, simple, whole);
   const retryable = meaning.retry !== 'never' && meaning.retry !== 'fatal';
   const isTooLarge = CELL_TOO_LARGE.test(whole);
+  const denial = meaning.code === 'ERR_SECURITY' ? denialOf(whole) : undefined;
   const next = isTooLarge
     ? SPLIT_CELL
     : (NEXT_STEP[meaning.code] ?? (retryable ? 'Check that server.' : 'Correct the request first.'));
+  const said =
+    denial !== undefined
+      ? describeDenial(denial)
+      : `${text || 'no message'}${/[.!?…]$/.test(text) ? '' : '.'} ${next}`;
   return new RemoteError(
     {
       code: meaning.code,
@@ -306,8 +321,9 @@ export function remoteError(sent: RemoteException, server: string, what: string)
       // applies it (`HRegion.doAppend`, `AbstractFSWAL.blockOnSync`).
       mayBeApplied: text.startsWith(SYNC_FAILED) || (meaning === GENERIC && !NOT_BEGUN.test(text)),
       mayBeOfAnother: isTooLarge || REFUSED_TOGETHER.test(simple),
+      denial,
     },
-    `${what} failed on ${server}: ${simple}: ${text || 'no message'}${/[.!?…]$/.test(text) ? '' : '.'} ${next}`,
+    `${what} failed on ${server}: ${simple}: ${said}`,
   );
 }
 
