@@ -196,6 +196,20 @@ describe.each(ENGINES)('computed columns, with steps %s', (_, open) => {
     expect(await carts.get(key)).toMatchObject({ count: 0, search: 'ours' });
   });
 
+  it('are set in rows of before their declaration by a write of a value that is there', async () => {
+    const carts = store.db.repository(Cart);
+    const key = { owner: 'a', no: 1 };
+    const put = new Put(carts.schema.key.encode(key)).addColumn('d', '_', Uint8Array.of(1));
+    await store.db.engine.table('carts').put(put.addColumn('d', 't', 'Old'));
+    expect((await carts.get(key))?.search).toBeUndefined();
+    for await (const { owner, no, title = null } of carts.find({}, { fullScan: true })) {
+      const { ok } = await carts.check({ owner, no }, { title }).update({ title });
+      expect(ok).toBe(true);
+    }
+    expect(await carts.get(key)).toMatchObject({ title: 'Old', search: 'old', count: 0 });
+    expect(await carts.by('bySearch').find({ search: 'old' }).count()).toBe(1);
+  });
+
   it('equal what JavaScript computes of the rows, after random writes', async () => {
     const carts = store.db.repository(Cart);
     const title = fc.option(fc.string({ maxLength: 4 }), { nil: null });
