@@ -71,8 +71,8 @@ async function send(talk: string, from: string, text: string, at: Date): Promise
 }
 
 /** False: another message has come since the entry was read, and nothing was changed. */
-async function markRead({ member, talk, lastAt = null }: InboxEntry): Promise<boolean> {
-  const asSeen = inbox.check({ member, talk }, { lastAt });
+async function markRead({ member, talk, lastAt = null, unread }: InboxEntry): Promise<boolean> {
+  const asSeen = inbox.check({ member, talk }, { lastAt, unread: unread ?? null });
   return (await asSeen.update({ readUntil: lastAt, unread: 0n })).ok;
 }
 // #endregion
