@@ -28,17 +28,19 @@ export async function openEngine(
   }
   if (!mayMake) await requireStoreAt(place);
   const { openEmbedded } = await import('../store/engine.js');
-  try {
-    return await openEmbedded(place, encryptionFromEnvironment());
-  } catch (error) {
-    if (readOnly === undefined || !isReadable(error)) throw error;
+  if (readOnly?.always !== true) {
+    try {
+      return await openEmbedded(place, encryptionFromEnvironment());
+    } catch (error) {
+      if (readOnly === undefined || !isReadable(error)) throw error;
+    }
   }
   const { openReadOnly } = await import('../store/read-only/read-only-store.js');
   const store = await openReadOnly(place, {
     ...encryptionFromEnvironment(),
     ...(readOnly.refreshEvery !== undefined && { refreshEvery: readOnly.refreshEvery }),
   });
-  readOnly.tell(describeMoment(store.moment, readOnly.refreshEvery !== undefined));
+  tellMoment(store.moment, readOnly);
   return store;
 }
 
@@ -54,6 +56,8 @@ export interface EngineTarget {
 }
 
 export interface ReadOnlyUse {
+  /** Whether a store is opened read-only though no process has it open, so that one can open it later. */
+  readonly always?: true;
   /** Milliseconds between refreshes of the data; undefined: the command reads one consistent moment. */
   readonly refreshEvery?: number;
   tell(line: string): void;
@@ -71,6 +75,11 @@ function isReadable(error: unknown): boolean {
 }
 
 const MAY_NOT_WRITE = new Set(['EACCES', 'EPERM', 'EROFS']);
+
+function tellMoment(moment: StoreMoment, { always, refreshEvery, tell }: ReadOnlyUse): void {
+  if (always === true && moment.opener === undefined) return;
+  tell(describeMoment(moment, refreshEvery !== undefined));
+}
 
 /** Describes the moment at which a store in use is read. */
 export function describeMoment({ time, opener }: StoreMoment, goesOn = false): string {
@@ -185,13 +194,15 @@ export async function databaseAt(
   }
   if (!mayMake) await requireStoreAt(place);
   const store = { path: place, ...encryptionFromEnvironment(), ...options };
-  try {
-    return await open({ tables: 'create', ...store });
-  } catch (error) {
-    if (readOnly === undefined || !isReadable(error)) throw error;
+  if (readOnly?.always !== true) {
+    try {
+      return await open({ tables: 'create', ...store });
+    } catch (error) {
+      if (readOnly === undefined || !isReadable(error)) throw error;
+    }
   }
   const { refreshEvery } = readOnly;
   const db = await open({ ...store, readOnly: true, ...(refreshEvery !== undefined && { refreshEvery }) });
-  readOnly.tell(describeMoment(db.engine.moment, refreshEvery !== undefined));
+  tellMoment(db.engine.moment, readOnly);
   return db;
 }

@@ -96,6 +96,26 @@ test('the studio shows a store that another process writes, unless it is to writ
     process.emit('SIGTERM', 'SIGTERM');
     expect([await ended, told.split('\n').length]).toEqual([0, 2]);
   }
+  await writer.close();
+  // Nothing has the store open: a program that begins later can write it.
+  let shown: (line: string) => void = () => undefined;
+  const showing = new Promise<string>((resolve) => {
+    shown = resolve;
+  });
+  const said: string[] = [];
+  const alone = runCli(['studio', db, module], { write: shown, writeError: (line) => said.push(line) });
+  const studio = { url: /open (\S+)/.exec(await showing)![1]!, port: 0 };
+  studio.port = Number(new URL(studio.url).port);
+  await using later = await openEmbedded(db, { background: 'inline', automatic: false });
+  await later
+    .table('notes')
+    .put(new Put('r2').addColumn('n', '_', Uint8Array.of(1)).addColumn('n', 't', 'later'));
+  const cookie = await enter(studio);
+  await expect
+    .poll(async () => (await ask(studio, '/api/table?table=notes', { cookie })).text, { timeout: 60_000 })
+    .toContain('"printed":"r2"');
+  process.emit('SIGTERM', 'SIGTERM');
+  expect([await alone, said]).toEqual([0, []]);
   const refused = await run('studio', db, module, '--write');
   expect(refused).toMatchObject({ code: 1, err: expect.stringContaining('needs it for itself') });
 });

@@ -52,7 +52,8 @@ async function run(
   context: CliContext,
 ): Promise<void> {
   const signal = signalled();
-  const how = write ? {} : { readOnly: { refreshEvery: REFRESH, tell: context.writeError } };
+  const readOnly = { always: true, refreshEvery: REFRESH, tell: context.writeError } as const;
+  const how = write ? {} : { readOnly };
   const show = async (db: Database): Promise<void> => {
     const { startStudio } = await import('../../studio/server/server.js');
     const studio = await startStudio(db, { port, place, write, ...(queries !== undefined && { queries }) });
