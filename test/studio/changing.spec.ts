@@ -71,6 +71,9 @@ test('an edit is previewed with its index entries, made when its name was typed,
   await mutations.waitFor();
   expect(await mutations.textContent()).toContain('Kiruna');
   expect(await mutations.textContent()).toContain('shop:people_idx');
+  expect(await page.locator('main').textContent()).toContain(
+    'These are all mutations of the write. Such a write keeps up to date: entries of the index byCity; ',
+  );
   expect((await db.repository(Buyer).get({ id: 'b3' }))?.city).toBe('Uppsala');
   await confirm();
   await expect.poll(async () => (await db.repository(Buyer).get({ id: 'b3' }))?.city).toBe('Kiruna');

@@ -94,7 +94,11 @@ const QUESTION: Readonly<Record<string, ArgumentSchema>> = {
   },
   index: text('Name of the index to read through; "key" then has its parts.'),
   reverse: { type: 'boolean', description: 'From the end of the order. Default: false.' },
-  asOf: { type: 'integer', minimum: 0, description: 'Reads what was stored at this time, in milliseconds.' },
+  asOf: {
+    type: 'integer',
+    minimum: 0,
+    description: 'Reads what was stored at this time, in milliseconds since 1970.',
+  },
 };
 
 function input(properties: InputSchema['properties'], ...required: string[]): InputSchema {

@@ -250,8 +250,8 @@ function Mutations({ plan }: { readonly plan: WritePlanned }) {
       <p>
         {plan.complete
           ? 'These are all mutations of the write.'
-          : 'These are mutations of the row itself; what follows it is written behind it.'}
-        {plan.effects.length > 0 && ` It touches ${plan.effects.join('; ')}.`}
+          : 'These are mutations of the row itself; what follows is written after it.'}
+        {plan.effects.length > 0 && ` Such a write keeps up to date: ${plan.effects.join('; ')}.`}
       </p>
     </>
   );
