@@ -75,6 +75,8 @@ export interface Admin {
   getDescriptors(names: readonly string[]): Promise<TableDescriptor[]>;
   /** Sorted by name. */
   listTables(): Promise<TableDescriptor[]>;
+  /** The names of tables that `listTables` leaves out, because the user may not see their descriptors. Missing: there can be none. */
+  hiddenTables?(): Promise<string[]>;
 
   /** In key order. */
   getRegions(table: string): Promise<RegionInfo[]>;

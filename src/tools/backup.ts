@@ -10,7 +10,7 @@ import {
   readStamp,
   stampTexts,
 } from '../ddl/index.js';
-import { atFile, InvalidArgumentError } from '../errors.js';
+import { atFile, InvalidArgumentError, RowanError } from '../errors.js';
 import { forgetFinished, jobTableDescriptor } from '../job/job-store.js';
 import { type CellSelection, toolJobName } from '../job/table-pass.js';
 import type { Counters, JobRunOptions } from '../job/types.js';
@@ -79,7 +79,8 @@ export interface BackupOutcome {
  * columns moved, or whose version or keys changed; on the embedded engine also those that have dropped delete markers which no backup has,
  * or what a restore would show, or hide, otherwise than the table. Of a cluster, cells written with an older, explicit timestamp, and deletions whose marker a
  * major compaction has already dropped, appear only in the next full backup.
- * @throws InvalidArgumentError when there is no full backup to continue from, or the folder has other files; RowanError `ERR_TABLE_NOT_FOUND`.
+ * @throws InvalidArgumentError when there is no full backup to continue from, or the folder has other files; RowanError `ERR_TABLE_NOT_FOUND`,
+ * and `ERR_SECURITY` when all tables are asked for, and the user may not see all.
  */
 export async function backupTables(
   engine: Engine,
@@ -173,10 +174,7 @@ async function nextEntry(
   if (incremental && last === undefined) {
     throw new InvalidArgumentError('The folder has no backup to continue from. Make a full one first.');
   }
-  const own = jobTableDescriptor().name;
-  const tables =
-    options.tables?.map(canonicalTableName) ??
-    (await source.admin.listTables()).map(({ name }) => name).filter((name) => name !== own);
+  const tables = options.tables?.map(canonicalTableName) ?? (await allTables(source));
   for (const table of tables) await source.admin.getDescriptor(table);
   const number = String(done.length + 1).padStart(4, '0');
   const marks = await marksOf(source, tables);
@@ -193,6 +191,20 @@ async function nextEntry(
     layouts: marks.layouts,
     complete: false,
   };
+}
+
+/** Every table but that of jobs. @throws RowanError `ERR_SECURITY` when the user may not see all: they would be missing unnoticed. */
+async function allTables({ admin }: Engine): Promise<string[]> {
+  const own = jobTableDescriptor().name;
+  const hidden = ((await admin.hiddenTables?.()) ?? []).filter((name) => name !== own);
+  if (hidden.length > 0) {
+    throw new RowanError(
+      'ERR_SECURITY',
+      `A backup of all tables would lack ${hidden.map((name) => `"${name}"`).join(', ')}, whose descriptors this user may not see. Name the tables to back up (tables, or --tables), or let an administrator grant CREATE or ADMIN on these.`,
+      { details: { tables: hidden } },
+    );
+  }
+  return (await admin.listTables()).map(({ name }) => name).filter((name) => name !== own);
 }
 
 /** What the next backup compares. */

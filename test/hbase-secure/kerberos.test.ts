@@ -167,6 +167,8 @@ describe('a secured cluster', () => {
         code: 'ERR_SECURITY',
         message: expect.stringContaining("open with tables: 'ignore'"),
       });
+      // A table that is left out of `listTables`.
+      expect(await engine.admin.hiddenTables()).toContain(table);
     });
     await withEngine(kerberos('ann'), async ({ admin }) => {
       await admin.revoke({ user: 'carl', table, family: 'f' });

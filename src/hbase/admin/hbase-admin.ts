@@ -170,6 +170,11 @@ export class HBaseAdmin implements Admin {
     return tableSchema.map(tableFromSchema).sort((a, b) => (a.name < b.name ? -1 : 1));
   }
 
+  async hiddenTables(): Promise<string[]> {
+    const shown = new Set((await this.listTables()).map(({ name }) => name));
+    return (await this.regionAdmin.userTables()).filter((name) => !shown.has(name));
+  }
+
   async getRegions(table: string): Promise<RegionInfo[]> {
     const name = canonicalTableName(table);
     const regions = await this.regionAdmin.regions(name);

@@ -36,6 +36,17 @@ export class RegionAdmin {
     return (await this.cluster.locator.existing([canonicalTableName(name)])).length > 0;
   }
 
+  /** The names of all tables but HBase's own, from meta, which every user may read. */
+  async userTables(): Promise<string[]> {
+    const names: string[] = [];
+    const scan = new Scan().addColumn('table', 'state');
+    for await (const { row } of new HBaseScanner(this.cluster, META_TABLE, scan)) {
+      const name = Buffer.from(row).toString('utf8');
+      if (!name.startsWith('hbase:')) names.push(name);
+    }
+    return names;
+  }
+
   /** The table's rows in meta, in key order, without split parents. For meta itself, which has none, an equivalent row. */
   async metaRows(table: string): Promise<MetaRow[]> {
     if (table === META_TABLE) return [rowOfMeta(await this.cluster.locator.locateMeta())];

@@ -40,6 +40,22 @@ async function differences(target: Engine, table: string): Promise<number> {
   return (counters['missing'] ?? 0) + (counters['extra'] ?? 0) + (counters['different'] ?? 0);
 }
 
+test('a backup of all tables is refused where some are hidden from the user', async () => {
+  const { engine, folder } = stage;
+  await write('a', 0, 5, 'one');
+  const admin = Object.assign(Object.create(engine.admin) as Engine['admin'], {
+    hiddenTables: async () => ['shop:secret', 'rowan_jobs'],
+  });
+  const source = Object.assign(Object.create(engine) as Engine, { admin });
+  await expect(backupTables(source, folder)).rejects.toMatchObject({
+    code: 'ERR_SECURITY',
+    message: expect.stringContaining('would lack "shop:secret", whose'),
+    details: { tables: ['shop:secret'] },
+  });
+  expect(await listBackups(folder).catch(() => [])).toEqual([]);
+  expect(await backupTables(source, folder, { tables: ['a'] })).toMatchObject({ rows: 5 });
+});
+
 test('a full backup and what came after it restore every table, with versions and deletions', async () => {
   await write('a', 0, 20, 'one');
   await write('b.c', 0, 5, 'one');
