@@ -12,6 +12,11 @@ import { type FamilyStore, regionOf } from './region/region.js';
 import type { TableState } from './table-state.js';
 import type { WalRecord } from './wal/index.js';
 
+/** Bytes of the log that are replayed in one turn of the event loop, at most an eighth of the memory that they may take. */
+export function bytesOfTurn(memoryLimit: number): number {
+  return Math.min(1 << 20, Math.ceil(memoryLimit / 8));
+}
+
 /** Applies the writes of the log to the memstores of their tables. */
 export class Replay implements WriteRecordSink {
   /** Records are only checked, and their clock and sequence numbers noted. */

@@ -15,7 +15,7 @@ import { byAge } from './file/store-file.js';
 import { ARCHIVE_FILE, CHECKPOINT_FILE, type DirectoryLock, joinPath, NodeFileSystem } from './fs/index.js';
 import { FileLedger } from './ledger/file-ledger.js';
 import { Journal, type LogArchive } from './ledger/journal.js';
-import { Replay } from './log-replay.js';
+import { bytesOfTurn, Replay } from './log-replay.js';
 import {
   type Edit,
   type FoundStore,
@@ -199,7 +199,7 @@ export async function readStore(
   const segments = [...state.walSegments.values()];
   const log = new LogReplay(fileSystem, directory, segments, (record) => replay.apply(record));
   let rest: LogPlace | undefined;
-  while (log.advance(pieceOf(memoryLimit))) {
+  while (log.advance(bytesOfTurn(memoryLimit))) {
     if (rest === undefined && replay.bytes >= memoryLimit) {
       rest = log.place;
       replay.checksOnly = true;
@@ -210,11 +210,6 @@ export async function readStore(
   replay.finish();
   const { lastSeq } = replay;
   return { found, files, cache, ledger, chunkPool, tables, rowClock, lastSeq, log: log.result, rest };
-}
-
-/** Bytes of the log that are replayed in one turn of the event loop, at most an eighth of the memory that they may take. */
-function pieceOf(memoryLimit: number): number {
-  return Math.min(1 << 20, Math.ceil(memoryLimit / 8));
 }
 
 /**
@@ -254,7 +249,7 @@ async function replayRest(core: StoreCore, { segment, records }: LogPlace): Prom
     }
     replay.sortMany();
     await turn();
-  } while (log.advance(pieceOf(settings.memstoreLimit)));
+  } while (log.advance(bytesOfTurn(settings.memstoreLimit)));
   await flushing;
   replay.finish();
   maintenance.recovering = false;

@@ -1,3 +1,4 @@
+import { setImmediate as turn } from 'node:timers/promises';
 import { compareBytes } from '../../bytes/index.js';
 import { prepareCodecs } from '../../compression/index.js';
 import { CorruptionError, errnoOf, RowanError } from '../../errors.js';
@@ -9,7 +10,7 @@ import { isKeyMissing } from '../encryption/keys.js';
 import { closedStore, Lifecycle, SerialQueue, StoreEnvironment } from '../environment.js';
 import { type FileSystem, joinPath, manifestFileName, NodeFileSystem, walFileName } from '../fs/index.js';
 import { FileLedger } from '../ledger/file-ledger.js';
-import { Replay } from '../log-replay.js';
+import { bytesOfTurn, Replay } from '../log-replay.js';
 import {
   findStore,
   type RegionEntry,
@@ -28,7 +29,7 @@ import { codecsOf, loadTables, type MemstoreSource } from '../recovery.js';
 import type { FamilyMemory, FamilyStore } from '../region/region.js';
 import { type StoreStats, storeStats } from '../stats.js';
 import { type StoredNamespaces, StoredTables, type TableState } from '../table-state.js';
-import { replayWal, type WalRecord } from '../wal/index.js';
+import { LogReplay, type WalRecord } from '../wal/index.js';
 import { LogTail } from './log-tail.js';
 import type { Answer, StorePosition } from './reader-protocol.js';
 import { WriterConnection } from './writer-connection.js';
@@ -283,14 +284,12 @@ export class Follower implements ReadCore {
     const fingerprint = `${manifest.number} ${manifest.length}`;
     const { known, fileSystem, directory } = this;
     if (known?.fingerprint === fingerprint) {
-      this.applyLog(known.tail, known.state, [...this.catalog.tables()], log, true);
+      await this.applyLog(known.tail, known.state, [...this.catalog.tables()], log, true);
     } else {
       const state = readManifestTo(fileSystem, directory, manifest);
       const tables = await this.load(state, known === undefined);
       const tail = known?.tail ?? new LogTail(fileSystem, directory);
-      await this.closingOnFailure(tables, async () =>
-        this.applyLog(tail, state, tables, log, known !== undefined),
-      );
+      await this.closingOnFailure(tables, () => this.applyLog(tail, state, tables, log, known !== undefined));
       this.catalog.replace(tables, state);
       this.known = { state, fingerprint, tail };
     }
@@ -315,13 +314,12 @@ export class Follower implements ReadCore {
       this.rowClock.restore(state.clock);
       const replay = new Replay(directory, tables, this.rowClock, state.nextId, state.lastSeq);
       const segments = [...state.walSegments.values()];
-      const log = replayWal(fileSystem, directory, segments, (record) => replay.apply(record), {
-        repair: false,
-      });
+      const log = new LogReplay(fileSystem, directory, segments, (record) => replay.apply(record));
+      while (log.advance(this.turnBytes)) await this.othersTurn(replay);
       replay.finish();
       // A process that opens the store writes a new MANIFEST before its first change: then what was read here may be outdated.
       if (readCurrent(fileSystem, directory).manifest !== manifest) throw replaced(directory);
-      this.logBytes = log.closed.at(-1)?.length ?? 0;
+      this.logBytes = log.result.closed.at(-1)?.length ?? 0;
       this.catalog.replace(tables, state);
       this.known = {
         state,
@@ -360,20 +358,33 @@ export class Follower implements ReadCore {
   }
 
   /** Applies new records of the log to the memstores. Readers do not see them before the read point is moved. */
-  private applyLog(
+  private async applyLog(
     tail: LogTail,
     state: VersionState,
     tables: readonly TableState[],
     end: StorePosition['log'],
     continues: boolean,
-  ): void {
+  ): Promise<void> {
     if (!continues) {
       this.rowClock = new RowClock(this.settings.clock);
       this.rowClock.restore(state.clock);
     }
     const replay = new Replay(this.directory, tables, this.rowClock, state.nextId, state.lastSeq, continues);
-    tail.read(state.walSegments.values(), end, (record: WalRecord) => replay.apply(record));
+    const apply = (record: WalRecord): void => replay.apply(record);
+    for (const _ of tail.read(state.walSegments.values(), end, this.turnBytes, apply))
+      await this.othersTurn(replay);
     replay.finish();
+  }
+
+  private get turnBytes(): number {
+    return bytesOfTurn(this.settings.memstoreLimit);
+  }
+
+  /** Lets other work of the process run between two pieces of the log. */
+  private async othersTurn(replay: Replay): Promise<void> {
+    replay.sortMany();
+    await turn();
+    this.lifecycle.checkOpen();
   }
 
   private show(moment: StoreMoment): void {

@@ -13,6 +13,8 @@ export class LogTail {
   private offset = 0;
   /** Of the segment that was read last, if it is encrypted. */
   private cipher: LogCipher | undefined;
+  /** Bytes until it yields. */
+  private left = 0;
 
   constructor(
     private readonly files: FileSystem,
@@ -20,31 +22,36 @@ export class LogTail {
   ) {}
 
   /**
-   * Calls `apply` for each record up to `end` that was not read before. Removed segments held only writes that are in files.
+   * Calls `apply` for each record up to `end` that was not read before, and yields after `bytes` of them each time: the rest is read when
+   * the caller goes on. Removed segments held only writes that are in files.
    * @throws CorruptionError naming file and offset; RowanError `ERR_IO` when a segment was removed meanwhile. Some records may have
    *   been applied by then, so the log must be read again from the beginning.
    */
-  read(
+  *read(
     segments: Iterable<WalSegmentEntry>,
     end: StorePosition['log'],
+    bytes: number,
     apply: (record: WalRecord) => void,
-  ): void {
+  ): Generator<undefined, void> {
+    this.left = bytes;
     for (const { number } of segments) {
       if (number < this.segment) continue;
       if (number > end.segment) return;
       const from = number === this.segment ? this.offset : 0;
       this.segment = number;
-      this.offset = this.readSegment(number, from, number === end.segment ? end.length : undefined, apply);
+      const length = number === end.segment ? end.length : undefined;
+      this.offset = yield* this.readSegment(number, from, length, bytes, apply);
     }
   }
 
   /** Reads one segment, and returns the byte up to which it was read. */
-  private readSegment(
+  private *readSegment(
     number: number,
     from: number,
     length: number | undefined,
+    turn: number,
     apply: (record: WalRecord) => void,
-  ): number {
+  ): Generator<undefined, number> {
     if (length !== undefined && length <= from) return from;
     const path = joinPath(this.directory, walFileName(number));
     const bytes = this.bytesOf(path, blockOf(from), length);
@@ -56,6 +63,10 @@ export class LogTail {
     while (reader.next()) {
       walRecordOf(reader, number, this.record);
       apply(this.record);
+      this.left -= this.record.length;
+      if (this.left > 0) continue;
+      yield;
+      this.left = turn;
     }
     const { broken } = reader;
     if (broken !== undefined) throw reader.corruption(broken.reason, broken.offset);

@@ -1,13 +1,13 @@
 /** A store that is read beside the one that writes it. */
 
-import { readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { cpSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import type { RowanError } from '../../../src/errors.js';
 import type { EmbeddedAdmin } from '../../../src/store/embedded-admin.js';
 import { coreOf, openEmbedded } from '../../../src/store/engine.js';
 import { type FileHandle, NodeFileSystem } from '../../../src/store/fs/index.js';
-import { openReadOnly } from '../../../src/store/read-only/read-only-store.js';
+import { openReadOnly, type ReadOnlyOptions } from '../../../src/store/read-only/read-only-store.js';
 import {
   Append,
   CheckAndMutate,
@@ -25,6 +25,9 @@ import { contents, createTable, put, readValue, withFolder } from '../engine/sup
 import { change, everything } from './random-store.js';
 
 const OPTIONS = { background: 'inline', automatic: false } as const;
+
+/** Options of a reader that reads so many bytes of the log in a turn, in place of a MiB: an eighth of what memstores may take. */
+const reading = (turnBytes: number): ReadOnlyOptions => ({ memstoreLimit: 8 * turnBytes }) as ReadOnlyOptions;
 
 /** Names, lengths, times and bytes of the files of a store, but for the place where readers come. */
 function imageOf(folder: string): string[] {
@@ -46,7 +49,8 @@ test.each(Array.from({ length: scaled(2, 20, 400) }, (_, seed) => seed))(
       let step = 0;
       // There is a write that no log has: it is seen when it is flushed.
       let lazy = false;
-      const reader = await openReadOnly(folder);
+      // Half of the seeds read the log in many turns.
+      const reader = await openReadOnly(folder, seed % 2 === 0 ? {} : reading(512));
       for (; step < scaled(60, 110, 110); step++) {
         lazy = (await change(writer, random, step)) || lazy;
         if (random() < 0.04) {
@@ -335,4 +339,61 @@ test('lines that are none of a reader end its connection alone', () =>
     }
     await reader.refresh();
     expect(await contents(reader.table('t'))).toEqual(['a f:q=1']);
+  }));
+
+/** Counts the turns of the event loop from now on until the function is called that it returns. */
+function turnsFromNow(): () => number {
+  let turns = 0;
+  let ended = false;
+  const count = (): void => {
+    turns++;
+    if (!ended) setImmediate(count);
+  };
+  setImmediate(count);
+  return () => {
+    ended = true;
+    return turns;
+  };
+}
+
+test('a long log is read in turns, beside the writer, after more writes, and without it', () =>
+  withFolder(async (folder) => {
+    const ROWS = 300;
+    const BYTES = 1000;
+    const TURN = 8192;
+    const writer = await openEmbedded(folder, OPTIONS);
+    const table = await createTable(writer);
+    const fill = async (prefix: string): Promise<void> => {
+      for (let i = 0; i < ROWS; i++) await table.put(put(`${prefix}${i}`, 'v'.repeat(BYTES)));
+    };
+    // Records end within a turn, so that turns are somewhat longer.
+    const turns = (0.9 * ROWS * BYTES) / TURN;
+    await fill('a');
+    let counted = turnsFromNow();
+    const reader = await openReadOnly(folder, reading(TURN));
+    expect(counted()).toBeGreaterThan(turns);
+    expect(await everything(reader)).toEqual(await everything(writer));
+    await fill('b');
+    counted = turnsFromNow();
+    const looked = reader.refresh();
+    // While the rest of the log is read, the moment before it is shown.
+    await new Promise((resolve) => setImmediate(resolve));
+    expect((await contents(reader.table('t'))).length).toBe(ROWS);
+    await looked;
+    expect(counted()).toBeGreaterThan(turns);
+    expect(await everything(reader)).toEqual(await everything(writer));
+    const last = await everything(writer);
+    await reader.close();
+    const copy = `${folder}-copy`;
+    cpSync(folder, copy, { recursive: true, filter: (path) => !path.endsWith('.sock') });
+    await writer.close();
+    try {
+      counted = turnsFromNow();
+      const alone = await openReadOnly(copy, reading(TURN));
+      expect(counted()).toBeGreaterThan(2 * turns);
+      expect(await everything(alone)).toEqual(last);
+      await alone.close();
+    } finally {
+      rmSync(copy, { recursive: true });
+    }
   }));
