@@ -74,6 +74,13 @@ export class CellList {
 
   /** Inserts refs[0..count), cells of one row in order. The list has no others of it. */
   insertRow(refs: Uint32Array, count: number, row: Uint8Array): void {
+    const last = this.leaves[this.lastLeaf]!;
+    if (last.insertRow(this.lastIndex, refs, count, row, this.lastLeaf === this.leaves.length - 1)) {
+      this.version++;
+      this.lastIndex += count;
+      this.size += count;
+      return;
+    }
     this.insert(refs[0]!, row, false);
     const leaf = this.leaves[this.lastLeaf]!;
     if (leaf.count + count - 1 > LEAF_CAPACITY) {

@@ -197,6 +197,19 @@ export function sharedWith(
   return same;
 }
 
+/** The length of the common prefix of a cell's row and another row that sorts after it; -1 if that does not. */
+export function sharedIfAfter(arena: CellArena, ref: CellRef, row: Uint8Array): number {
+  const { bytes, ints } = arena.chunks[chunkOf(ref)]!;
+  const own = offsetOf(ref);
+  const length = ints[(own >>> 2) + 6]! & 0xffff;
+  const start = own + CELL_HEADER_BYTES;
+  const end = Math.min(length, row.length);
+  let same = 0;
+  while (same < end && bytes[start + same] === row[same]) same++;
+  if (same < end) return row[same]! > bytes[start + same]! ? same : -1;
+  return row.length > length ? same : -1;
+}
+
 /** A byte of a row, 0 after its end. */
 export function byteAt(row: Uint8Array, offset: number, length: number, at: number): number {
   return at < length ? row[offset + at]! : 0;

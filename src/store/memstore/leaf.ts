@@ -13,6 +13,7 @@ import {
   prefixOf,
   prefixOfRef,
   seekPrefix,
+  sharedIfAfter,
   sharedOfRefs,
 } from './cell-order.js';
 
@@ -176,6 +177,43 @@ export class Leaf {
     return compareRefs(arena, ref, refs[next]!) < 0;
   }
 
+  /**
+   * Inserts refs[0..count), cells of one row in order, directly after the cell at `index`. `last`: as in `belongsAfter`. One comparison with
+   * the row of that cell tells all that `insert` finds out by several. False, and nothing is done: they do not belong there, there is no
+   * room, or numbers have to be taken again.
+   */
+  insertRow(index: number, refs: Uint32Array, count: number, row: Uint8Array, last: boolean): boolean {
+    const place = index + 1;
+    if (index >= this.count || this.count + count > LEAF_CAPACITY || (place === this.count && !last))
+      return false;
+    const { arena, prefixes, seconds, shared, deep } = this;
+    const same = sharedIfAfter(arena, this.refs[index]!, row);
+    if (same < shared) return false;
+    const prefix = prefixOf(row, 0, row.length, shared);
+    if (prefix === prefixes[index] && (seconds === undefined || same < deep)) return false;
+    // The next row shares the prefix, too, so that it is the greater one if its number is.
+    if (place < this.count && prefix >= prefixes[place]!) return false;
+    if (row.length !== this.rowLength) this.rowLength = MIXED;
+    this.makeRoom(place, count);
+    const second = seconds === undefined ? 0 : prefixOf(row, 0, row.length, deep);
+    for (let i = 0; i < count; i++) {
+      this.refs[place + i] = refs[i]!;
+      prefixes[place + i] = prefix;
+      if (seconds !== undefined) seconds[place + i] = second;
+    }
+    this.count += count;
+    return true;
+  }
+
+  /** Moves the cells from `index` on by `added` places. */
+  private makeRoom(index: number, added: number): void {
+    const { prefixes, seconds, refs, count } = this;
+    if (index === count) return;
+    prefixes.copyWithin(index + added, index, count);
+    if (seconds !== undefined) seconds.copyWithin(index + added, index, count);
+    refs.copyWithin(index + added, index, count);
+  }
+
   /** Prepares the leaf for a cell of this row. `shared`: length of the prefix that all rows of the memstore, this one too, share. */
   fit(row: Uint8Array, shared: number, offset = 0, length = row.length): void {
     if (this.count === 0) {
@@ -207,11 +245,7 @@ export class Leaf {
   /** Inserts a cell. There is room, and the leaf fits its row. `sameRow`: the cell before the position is of the same row. */
   insert(index: number, ref: CellRef, row: Uint8Array, sameRow: boolean): void {
     const { prefixes, seconds, refs, count } = this;
-    if (index < count) {
-      prefixes.copyWithin(index + 1, index, count);
-      if (seconds !== undefined) seconds.copyWithin(index + 1, index, count);
-      refs.copyWithin(index + 1, index, count);
-    }
+    this.makeRoom(index, 1);
     refs[index] = ref;
     this.count++;
     if (sameRow) {
@@ -235,11 +269,7 @@ export class Leaf {
   insertFollowing(index: number, refs: Uint32Array, from: number, to: number): void {
     const { prefixes, seconds, refs: own, count } = this;
     const added = to - from;
-    if (index < count) {
-      prefixes.copyWithin(index + added, index, count);
-      if (seconds !== undefined) seconds.copyWithin(index + added, index, count);
-      own.copyWithin(index + added, index, count);
-    }
+    this.makeRoom(index, added);
     for (let i = 0; i < added; i++) {
       own[index + i] = refs[from + i]!;
       prefixes[index + i] = prefixes[index - 1]!;

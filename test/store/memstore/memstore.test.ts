@@ -259,6 +259,35 @@ describe('memstore', () => {
     );
   });
 
+  test('keeps the order of rows that come after the last of a leaf, and belong behind the next leaf', () => {
+    const memstore = new Memstore(new ChunkPool(0));
+    const none = new Uint8Array(0);
+    let seq = 0;
+    const put = (number: number): void => {
+      const cells = new RowCells([none, toBytes('q')], [0, 1], [0, 0], none);
+      Object.assign(cells, {
+        row: Uint8Array.of(number >> 8, number & 0xff),
+        timestamp: 1,
+        seq: seq++,
+        end: 2,
+      });
+      memstore.addRow(cells, false);
+    };
+    for (let number = 0; number < 2400; number += 3) put(number);
+    // Every place once, in an order without one.
+    for (let i = 0; i < 800; i++) {
+      const number = 3 * ((i * 379) % 800) + 1;
+      put(number);
+      put(number + 61);
+    }
+    const numbers: number[] = [];
+    const cursor = memstore.cursor();
+    for (let more = cursor.seekToFirst(); more; more = cursor.next())
+      numbers.push((cursor.key[cursor.rowOffset]! << 8) | cursor.key[cursor.rowOffset + 1]!);
+    expect(numbers).toHaveLength(4800);
+    expect(numbers).toEqual(numbers.toSorted((one, other) => one - other));
+  });
+
   test('tells whether a range of rows is free, of one leaf or many, and not of rows that wait to be sorted', () => {
     const id = fc.integer({ min: 100, max: 999 }).map((number) => toBytes(String(number)));
     const some = fc.oneof(fc.array(id), fc.array(id, { minLength: 300, maxLength: 400 }));
