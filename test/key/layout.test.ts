@@ -120,6 +120,12 @@ const golden: readonly (readonly [string, readonly KeyElement[], Record<string, 
   ],
 ];
 
+/** What an object of a class has that was loaded from other files. */
+function methodsOf(one: object): object {
+  const names = ['write', 'read', 'alike'];
+  return Object.fromEntries(names.map((name) => [name, Reflect.get(one, name)]));
+}
+
 describe('the bytes of keys', () => {
   it.each(golden)('%s', (_name, elements, values, hex) => {
     const layout = compile(elements, elements.some(({ kind }) => kind === 'recordType') ? 3 : undefined);
@@ -310,6 +316,11 @@ describe('declarations that are wrong', () => {
       'a foreign codec',
       () => compile([part('t', { name: 'mine', fixedLength: 1 })]),
       /"mine" is not a key codec/,
+    ],
+    [
+      'codecs of another copy of the package',
+      () => compile([part('t', { name: 'text', fixedLength: undefined, ...methodsOf(text) })]),
+      /"text" is a codec of another copy of rowan-orm.*npm ls rowan-orm/,
     ],
     [
       'a digest of one whole part and one that is not',

@@ -1,5 +1,5 @@
 import { SchemaError } from '../../errors.js';
-import { describe, isInstance, isRecord } from '../../table/checks.js';
+import { describe, isCallable, isInstance, isRecord } from '../../table/checks.js';
 import { descendingElement, part } from '../declare.js';
 import type { PartElement, TimeBucketElement } from '../elements.js';
 import {
@@ -75,8 +75,20 @@ class DescendingCodec<T> extends BaseCodec<T> {
 export function baseCodec<T>(codec: KeyCodec<T>): BaseCodec<T> {
   if (isInstance(codec, BaseCodec)) return codec as BaseCodec<T>;
   const name = isRecord(codec) ? Reflect.get(codec, 'name') : undefined;
+  const shown = typeof name === 'string' ? `"${name}"` : describe(codec);
   throw new SchemaError(
-    `${typeof name === 'string' ? `"${name}"` : describe(codec)} is not a key codec. Use one of Rowan's (text, int32, date, ...).`,
+    isForeignCodec(codec)
+      ? `${shown} is a codec of another copy of rowan-orm. A program can have one copy: \`npm ls rowan-orm\` lists them, \`npm dedupe\` removes the second, ` +
+          'and a bundle must leave the package out or contain all that imports it.'
+      : `${shown} is not a key codec. Use one of Rowan's (text, int32, date, ...).`,
+  );
+}
+
+/** Whether it is a codec of the same kind whose class was loaded from other files. */
+function isForeignCodec(codec: unknown): boolean {
+  if (!isRecord(codec)) return false;
+  return (['write', 'read', 'alike'] satisfies (keyof BaseCodec<never>)[]).every((method) =>
+    isCallable(Reflect.get(codec, method)),
   );
 }
 
