@@ -170,6 +170,11 @@ export class BigtableAdmin implements Admin {
     return !(await this.known(name)).isDisabled;
   }
 
+  async disabledTables(names: readonly string[]): Promise<string[]> {
+    const disabled = new Set(await this.stored.disabled(names.map(tableIdOf)));
+    return names.filter((name) => disabled.has(tableIdOf(name)));
+  }
+
   async tableExists(name: string): Promise<boolean> {
     return (await this.descriptorOf(name)) !== undefined;
   }

@@ -46,6 +46,13 @@ export class TableOptionsStore {
       | undefined;
   }
 
+  /** Those of these tables that are disabled, by one read. */
+  async disabled(ids: readonly string[]): Promise<string[]> {
+    if (ids.length === 0) return [];
+    const found = await this.read({ rows: { rowKeys: ids.map((id) => Buffer.from(TABLE + id)) } });
+    return ids.filter((id) => (found.get(TABLE + id) as StoredOptions | undefined)?.disabled === true);
+  }
+
   async keep(descriptor: TableDescriptor, disabled: boolean): Promise<void> {
     const id = tableIdOf(descriptor.name);
     const stored = storedOf(descriptor, disabled);
