@@ -21,8 +21,8 @@ import type { RowReader } from './row-reader.js';
 const MAX_STEPS = 3;
 /** Parts that a cursor reads together when it moves beyond the first one; after them it reads the rest of the block. */
 const PARTS_AHEAD = 4;
-/** The most parts that a cursor reads together where it seeks. */
-const MAX_PARTS_SOUGHT = 16;
+/** The most parts that a cursor reads together where it seeks, or begins a block: those of a block of 64 KiB. */
+const MAX_PARTS_SOUGHT = 32;
 /** The most parts that a cursor reads before it reads whole blocks. */
 const MAX_PARTS_READ = 8;
 /** Reads of rows for which the bloom filter is asked first, after one that it has answered. */
@@ -71,7 +71,7 @@ export class SortedFileCursor extends CellCursor {
   /** The current block, if it consists of several parts read together. */
   private run: DataBlock | null = null;
   private onlyParts = false;
-  /** About so many cells are read from where it seeks; 0: nobody knows. */
+  /** About so many more cells are read; 0: nobody knows. */
   private wanted = 0;
   /** Reads single rows, once the cache has no room for their blocks. */
   private rows: RowReader | null = null;
@@ -369,6 +369,7 @@ export class SortedFileCursor extends CellCursor {
     this.run = run;
     this.part.part += count - 1;
     this.partsRead += count;
+    this.wanted = Math.max(0, this.wanted - run.count);
   }
 
   /** Opens the block for reading from its beginning. */

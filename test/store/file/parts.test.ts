@@ -133,6 +133,13 @@ describe('a scan', () => {
     expect(reads() / scans).toBeLessThan(1.2);
     // Some 130 bytes a row, and what is before and behind the rows in the first and last part.
     expect(bytesRead() / scans).toBeLessThan(40 * 130 + 2 * 2048);
+    // Over the ends of blocks, some 500 rows each, at most six parts: what was read of the first block is not wanted of the second.
+    let most = 0;
+    for (let i = 0; i < 3000; i += 3) {
+      scan(i, 40, 40);
+      most = Math.max(most, bytesRead());
+    }
+    expect(most).toBeLessThan(6 * 2200);
     // Rows behind the expected ones.
     scan(20_001, 1000, 2);
     scan(30_001, 3, 1_000_000);
