@@ -10,6 +10,8 @@ import {
   Delete,
   Get,
   Increment,
+  PackedPuts,
+  type PackedPutsTable,
   Put,
   RowMutations,
   type Table,
@@ -271,6 +273,25 @@ describe('a change', () => {
     expect(outcomes.map(({ ok }) => ok)).toEqual([false, false, false, true, true]);
     expect(peer.of('Mutate')).toHaveLength(2);
     expect(peer.of('Get')).toHaveLength(1);
+    const packed = new PackedPuts(
+      ['q', 'other'].map((name) => ({ family: 'f', qualifier: Buffer.from(name) })),
+      'USE_DEFAULT',
+    );
+    for (const [row, cells] of [
+      ['a', [0]],
+      ['b', [1, 0]],
+      ['c', [1]],
+    ] as const) {
+      packed.reserve(cells.length);
+      for (const cell of cells) {
+        packed.cells[packed.cellCount] = cell;
+        packed.valueEnds[packed.cellCount++] = 0;
+      }
+      packed.endRow(Buffer.from(row));
+    }
+    const errors = await (table as Table & PackedPutsTable).putPacked(packed);
+    expect([0, 1, 2].map((at) => errors[at]?.code)).toEqual(['ERR_SECURITY', 'ERR_SECURITY', undefined]);
+    expect(peer.of('Mutate')).toHaveLength(3);
   });
 
   it('and reads beside it go on for as many rounds as full answers take', async () => {
