@@ -13,7 +13,8 @@ export interface Denial {
 
 /** `AuthResult.toContextString`, and the messages of reads and of rights in the whole cluster. */
 const WITH_CONTEXT = /^Insufficient permissions \(user=([^,]*), scope=([^,]*), .*action=(\w+)\)/s;
-const IN_SHORT = /^Insufficient permissions for user '([^']*)' \((?:table=([^,]*)|global), .*?action=(\w+)\)/s;
+const IN_SHORT =
+  /^Insufficient permissions for user '([^']*)' \((?:table=([^,]*)|global), .*?action=(\w+)\)/s;
 const COLUMN = /, family=([^:]*):(.*?)[,|]/s;
 const CLUSTER = 'GLOBAL';
 const DEFAULT = /^default:/;
