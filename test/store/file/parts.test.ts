@@ -140,6 +140,11 @@ describe('a scan', () => {
       most = Math.max(most, bytesRead());
     }
     expect(most).toBeLessThan(6 * 2200);
+    // A part in the cache is not read with those behind it.
+    file.cursor().seek(rowKey(2 * 12_345));
+    bytesRead();
+    scan(12_345, 1, 40);
+    expect(bytesRead()).toBe(0);
     // Rows behind the expected ones.
     scan(20_001, 1000, 2);
     scan(30_001, 3, 1_000_000);

@@ -382,15 +382,22 @@ test('a long log is read in turns, beside the writer, after more writes, and wit
     await looked;
     expect(counted()).toBeGreaterThan(turns);
     expect(await everything(reader)).toEqual(await everything(writer));
-    const last = await everything(writer);
+    await fill('c');
+    counted = turnsFromNow();
+    const cutOff = expect(reader.refresh()).rejects.toMatchObject({ code: 'ERR_CLOSED' });
+    for (let i = 0; i < 5; i++) await new Promise((resolve) => setImmediate(resolve));
     await reader.close();
+    await cutOff;
+    // The rest of the log is left.
+    expect(counted()).toBeLessThan(turns);
+    const last = await everything(writer);
     const copy = `${folder}-copy`;
     cpSync(folder, copy, { recursive: true, filter: (path) => !path.endsWith('.sock') });
     await writer.close();
     try {
       counted = turnsFromNow();
       const alone = await openReadOnly(copy, reading(TURN));
-      expect(counted()).toBeGreaterThan(2 * turns);
+      expect(counted()).toBeGreaterThan(3 * turns);
       expect(await everything(alone)).toEqual(last);
       await alone.close();
     } finally {
