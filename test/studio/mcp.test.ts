@@ -179,6 +179,15 @@ test('what cannot be asked is refused in words, and the next call is answered', 
     ['query', { entity: 'Thing', limit: 0 }, 'query: limit must not be 0.'],
     ['query', { entity: 'Thing', limit: '5' }, 'query: limit must be a whole number, not "5".'],
     ['query', { entity: 'Thing', asOf: 'now' }, 'query: asOf must be a whole number, not "now".'],
+    ['query', { entity: 'Thing', asOf: 1e300 }, 'query: asOf must not be 1e+300.'],
+    [
+      'query',
+      { entity: 'Thing', key: { size: [1] } },
+      'query: key.size must be a text, or a number, or true or false, or an object, not an array.',
+    ],
+    ['query', { entity: 'Thing', key: { size: { gt: null } } }, 'query: key.size.gt must be a text, or'],
+    // A name that the validator's text does not tell from its words.
+    ['query', { entity: 'Thing', key: { 'a size': [1] } }, 'query: data/key/a size must be'],
     ['query', {}, 'query lacks "entity".'],
     [
       'query',

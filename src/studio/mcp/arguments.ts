@@ -1,8 +1,16 @@
-/** Checks the arguments of a tool against its schema, and says in words what is wrong. */
+/** Says in words what the SDK's validator, AJV, has found wrong with the arguments of a tool, and what is allowed there. */
 
 import { describe, isRecord } from '../../table/checks.js';
 
-type Type = 'string' | 'number' | 'integer' | 'boolean' | 'object' | 'array';
+const TYPES = {
+  string: 'a text',
+  number: 'a number',
+  integer: 'a whole number',
+  boolean: 'true or false',
+  object: 'an object',
+  array: 'a list',
+} as const;
+type Type = keyof typeof TYPES;
 
 /** A schema of JSON (2020-12), as far as the tools need it. */
 export interface ArgumentSchema {
@@ -19,72 +27,42 @@ export interface ArgumentSchema {
   readonly items?: ArgumentSchema;
 }
 
-const TYPES: Readonly<Record<Type, readonly [name: string, is: (value: unknown) => boolean]>> = {
-  string: ['a text', (value) => typeof value === 'string'],
-  number: ['a number', (value) => typeof value === 'number'],
-  integer: ['a whole number', (value) => Number.isSafeInteger(value)],
-  boolean: ['true or false', (value) => typeof value === 'boolean'],
-  object: ['an object', isRecord],
-  array: ['a list', Array.isArray],
-};
+/** The first of AJV's errors: the path of the value, and the rule that it breaks. */
+const FIRST_ERROR = /^data((?:\/[^/ ,]+)*) (must [^,]*)/;
+const MISSING = /^must have required property '(.*)'$/;
+const BOUND = /^must be [<>]= /;
 
-/** What is wrong with the arguments of a call; undefined when they are as the schema has them. */
+/** @param found AJV's text, as `data/where/0/operator must be equal to one of the allowed values`. */
 export function argumentProblem(
   { name, input }: { readonly name: string; readonly input: ArgumentSchema },
   given: unknown,
-): string | undefined {
-  return problemIn(input, given, name, '');
-}
-
-/** `path` leads to the value, as `where[0].operator`; it is empty for the arguments themselves. */
-function problemIn(schema: ArgumentSchema, value: unknown, tool: string, path: string): string | undefined {
-  const at = path === '' ? tool : `${tool}: ${path}`;
+  found: string,
+): string {
+  const [, pointer, rule] = FIRST_ERROR.exec(found) ?? [];
+  if (pointer === undefined || rule === undefined) return `${name}: ${found}.`;
+  let schema = input;
+  let value = given;
+  let path = '';
+  for (const step of pointer.split('/').slice(1)) {
+    path += Array.isArray(value) ? `[${step}]` : path === '' ? step : `.${step}`;
+    schema = schemaOf(schema, step);
+    value = (value as Readonly<Record<string, unknown>>)[step];
+  }
+  const at = path === '' ? name : `${name}: ${path}`;
   const said = schema.description === undefined ? '' : ` ${schema.description}`;
-  if (schema.enum !== undefined && !schema.enum.includes(value as string))
-    return `${at} is ${describe(value)}. Give one of ${schema.enum.join(', ')}.`;
-  const types = schema.type === undefined ? [] : [schema.type].flat();
-  if (types.length > 0 && !types.some((type) => TYPES[type][1](value)))
-    return `${at} must be ${types.map((type) => TYPES[type][0]).join(', or ')}, not ${describe(value)}.${said}`;
-  if (typeof value === 'number') {
-    const { minimum = -Infinity, maximum = Infinity } = schema;
-    return value < minimum || value > maximum ? `${at} must not be ${value}.${said}` : undefined;
-  }
-  if (Array.isArray(value)) return firstOf(value, (each, i) => inItem(schema, each, tool, `${path}[${i}]`));
-  return isRecord(value) ? problemOfObject(schema, value, tool, path) : undefined;
+  const missing = MISSING.exec(rule);
+  if (missing !== null) return `${at} lacks "${missing[1]}".`;
+  const names = Object.keys(schema.properties ?? {});
+  const unknown = isRecord(value) ? Object.keys(value).find((each) => !names.includes(each)) : undefined;
+  if (schema.additionalProperties === false && unknown !== undefined)
+    return `${at} takes no "${unknown}". It takes ${names.length === 0 ? 'no arguments' : names.join(', ')}.`;
+  if (schema.enum !== undefined) return `${at} is ${describe(value)}. Give one of ${schema.enum.join(', ')}.`;
+  if (BOUND.test(rule)) return `${at} must not be ${String(value)}.${said}`;
+  const types = [schema.type ?? []].flat().map((type) => TYPES[type]);
+  return `${at} must be ${types.join(', or ')}, not ${describe(value)}.${said}`;
 }
 
-function inItem({ items }: ArgumentSchema, value: unknown, tool: string, path: string): string | undefined {
-  return items === undefined ? undefined : problemIn(items, value, tool, path);
-}
-
-function problemOfObject(
-  { properties = {}, required = [], additionalProperties }: ArgumentSchema,
-  value: Readonly<Record<string, unknown>>,
-  tool: string,
-  path: string,
-): string | undefined {
-  const at = path === '' ? tool : `${tool}: ${path}`;
-  const missing = required.find((name) => value[name] === undefined);
-  if (missing !== undefined) return `${at} lacks "${missing}".`;
-  return firstOf(Object.entries(value), ([name, each]) => {
-    const known = Object.hasOwn(properties, name) ? properties[name] : additionalProperties;
-    if (known === false) {
-      const names = Object.keys(properties).join(', ');
-      return `${at} takes no "${name}". It takes ${names === '' ? 'no arguments' : names}.`;
-    }
-    return known === undefined
-      ? undefined
-      : problemIn(known, each, tool, path === '' ? name : `${path}.${name}`);
-  });
-}
-
-function firstOf<T>(
-  values: readonly T[],
-  problem: (value: T, at: number) => string | undefined,
-): string | undefined {
-  for (const [at, value] of values.entries()) {
-    const found = problem(value, at);
-    if (found !== undefined) return found;
-  }
-  return undefined;
+/** The schema of an item of a list, or of a property. */
+function schemaOf({ items, properties, additionalProperties }: ArgumentSchema, step: string): ArgumentSchema {
+  return items ?? properties?.[step] ?? (additionalProperties || {});
 }

@@ -37,14 +37,21 @@ interface McpServed {
  */
 export async function serveMcp(db: StudioDatabase, options: McpOptions): Promise<McpServed> {
   const { place, version, input, output } = options;
-  const { Server, StdioServerTransport, ...schemas } = await loadSdk();
-  const tools = new Map(toolsOf(db, place).map((tool) => [tool.name, tool]));
+  const { Server, StdioServerTransport, AjvJsonSchemaValidator, ...schemas } = await loadSdk();
+  const validator = new AjvJsonSchemaValidator();
+  const tools = new Map(
+    toolsOf(db, place).map((tool) => {
+      // The SDK's type of a schema has mutable lists.
+      const schema = tool.input as unknown as Parameters<typeof validator.getValidator>[0];
+      return [tool.name, { tool, check: validator.getValidator<Given>(schema) }] as const;
+    }),
+  );
   const server = new Server(
     { name: 'rowan', version },
     { capabilities: { tools: {} }, instructions: INSTRUCTIONS },
   );
   server.setRequestHandler(schemas.ListToolsRequestSchema, () => ({
-    tools: [...tools.values()].map(({ name, description, input: schema }) => ({
+    tools: [...tools.values()].map(({ tool: { name, description, input: schema } }) => ({
       name,
       description,
       inputSchema: { ...schema, required: [...schema.required] },
@@ -52,15 +59,17 @@ export async function serveMcp(db: StudioDatabase, options: McpOptions): Promise
     })),
   }));
   server.setRequestHandler(schemas.CallToolRequestSchema, async ({ params }, { signal }) => {
-    const tool = tools.get(params.name);
-    if (tool === undefined) {
+    const known = tools.get(params.name);
+    if (known === undefined) {
       const names = [...tools.keys()].join(', ');
       return refusal('ERR_INVALID_ARGUMENT', `There is no tool "${params.name}". There are ${names}.`);
     }
+    const { tool, check } = known;
     const given = params.arguments ?? {};
-    const wrong = argumentProblem(tool, given);
-    if (wrong !== undefined) return refusal('ERR_INVALID_ARGUMENT', wrong);
-    return answerOf(tool, given as Given, signal);
+    const checked = check(given);
+    if (!checked.valid)
+      return refusal('ERR_INVALID_ARGUMENT', argumentProblem(tool, given, checked.errorMessage));
+    return answerOf(tool, checked.data, signal);
   });
   const ended = new Promise<void>((resolve) => {
     server.onclose = resolve;
@@ -97,13 +106,20 @@ function refusal(code: string, message: string): ToolAnswer {
 /** The parts of the SDK that are used. */
 async function loadSdk() {
   try {
-    const [{ Server }, { StdioServerTransport }, schemas] = await Promise.all([
+    const [{ Server }, { StdioServerTransport }, { AjvJsonSchemaValidator }, schemas] = await Promise.all([
       import('@modelcontextprotocol/sdk/server/index.js'),
       import('@modelcontextprotocol/sdk/server/stdio.js'),
+      import('@modelcontextprotocol/sdk/validation/ajv'),
       import('@modelcontextprotocol/sdk/types.js'),
     ]);
     const { CallToolRequestSchema, ListToolsRequestSchema } = schemas;
-    return { Server, StdioServerTransport, CallToolRequestSchema, ListToolsRequestSchema };
+    return {
+      Server,
+      StdioServerTransport,
+      AjvJsonSchemaValidator,
+      CallToolRequestSchema,
+      ListToolsRequestSchema,
+    };
   } catch (cause) {
     throw new UnsupportedError(
       `"rowan mcp" needs the package "${PACKAGE}", which could not be loaded. Install it (npm install ${PACKAGE}).`,

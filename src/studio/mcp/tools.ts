@@ -97,6 +97,7 @@ const QUESTION: Readonly<Record<string, ArgumentSchema>> = {
   asOf: {
     type: 'integer',
     minimum: 0,
+    maximum: Number.MAX_SAFE_INTEGER,
     description: 'Reads what was stored at this time, in milliseconds since 1970.',
   },
 };
