@@ -92,3 +92,18 @@ export async function withFolder(body: (folder: string) => Promise<void>): Promi
     rmSync(folder, { recursive: true, force: true });
   }
 }
+
+/** Counts the turns of the event loop from now on until the function is called that it returns. */
+export function turnsFromNow(): () => number {
+  let turns = 0;
+  let ended = false;
+  const count = (): void => {
+    turns++;
+    if (!ended) setImmediate(count);
+  };
+  setImmediate(count);
+  return () => {
+    ended = true;
+    return turns;
+  };
+}

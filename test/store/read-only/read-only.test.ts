@@ -21,7 +21,7 @@ import {
 import { MemoryFileSystem } from '../../../src/testing/index.js';
 import { seededRandom } from '../../crash/seeded-random.js';
 import { scaled } from '../../proof/scale.js';
-import { contents, createTable, put, readValue, withFolder } from '../engine/support.js';
+import { contents, createTable, put, readValue, turnsFromNow, withFolder } from '../engine/support.js';
 import { change, everything } from './random-store.js';
 
 const OPTIONS = { background: 'inline', automatic: false } as const;
@@ -340,21 +340,6 @@ test('lines that are none of a reader end its connection alone', () =>
     await reader.refresh();
     expect(await contents(reader.table('t'))).toEqual(['a f:q=1']);
   }));
-
-/** Counts the turns of the event loop from now on until the function is called that it returns. */
-function turnsFromNow(): () => number {
-  let turns = 0;
-  let ended = false;
-  const count = (): void => {
-    turns++;
-    if (!ended) setImmediate(count);
-  };
-  setImmediate(count);
-  return () => {
-    ended = true;
-    return turns;
-  };
-}
 
 test('a long log is read in turns, beside the writer, after more writes, and without it', () =>
   withFolder(async (folder) => {
