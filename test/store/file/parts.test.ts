@@ -1,7 +1,12 @@
 import { describe, expect, test } from 'vitest';
 import { BloomKey } from '../../../src/store/file/bloom-filter.js';
 import { SortedFileReader } from '../../../src/store/file/sorted-file-reader.js';
+import type { StoreFile } from '../../../src/store/file/store-file.js';
 import type { FileHandle } from '../../../src/store/fs/index.js';
+import { ChunkPool } from '../../../src/store/memstore/arena.js';
+import { Memstore } from '../../../src/store/memstore/memstore.js';
+import { StoreVersion } from '../../../src/store/region/region.js';
+import type { ReadHint } from '../../../src/store/scan/store-read.js';
 import { MemoryFileSystem } from '../../../src/testing/fs/memory-fs.js';
 import { scaled } from '../../proof/scale.js';
 import { cell, expectAt } from './cells.js';
@@ -148,6 +153,19 @@ describe('a scan', () => {
     // Rows behind the expected ones.
     scan(20_001, 1000, 2);
     scan(30_001, 3, 1_000_000);
+  });
+
+  test('of several files expects of each its share of the rows', () => {
+    const shares: unknown[] = [];
+    const fileOf = (rows: number): StoreFile =>
+      ({
+        meta: { rows },
+        retain: () => undefined,
+        openCursor: (_hint: unknown, ofAll: number) => void shares.push(ofAll),
+      }) as unknown as StoreFile;
+    const version = new StoreVersion(new Memstore(new ChunkPool(0)), [], [fileOf(300), fileOf(100)]);
+    expect(version.openCursors({} as ReadHint)).toEqual([]);
+    expect(shares).toEqual([0.75, 0.25]);
   });
 
   test('back over the rows reads each block a few times, not for every row', () => {
