@@ -50,13 +50,7 @@ import { type ReadPlan, rowSourceOf } from './read-plan.js';
 import { type PlainQuery, RelatedQuery } from './related/related-query.js';
 import type { CheckedCounts, RelatedCounts, RelatedWhere, WithCounts } from './related/related-tests.js';
 import { type RelatedReaders, viewOf } from './related/relation-loader.js';
-import type {
-  CheckedTree,
-  RelationPath,
-  RelationTree,
-  TreeOfPaths,
-  WithTree,
-} from './related/relation-tree.js';
+import type { RelationArguments, RelationsGiven, TreeOfGiven, WithTree } from './related/relation-tree.js';
 import type { RowSource } from './row.js';
 import { parseSlice, type SliceBounds } from './slice.js';
 import { compareItems, orderedProperty } from './sort.js';
@@ -178,14 +172,10 @@ export class EntityQuery<C extends KeyedClass, T = EntityOf<C>> extends BaseQuer
    * @throws QueryError on a name that is no relation, and on options that the related entity cannot take; SchemaError when the
    * database was not opened with the other entity.
    */
-  with<const Tree extends RelationTree<EntityOf<C>>>(
-    tree: Tree & CheckedTree<EntityOf<C>, Tree>,
-  ): RelatedQuery<WithTree<T, EntityOf<C>, Tree>, EntityOf<C>>;
-  with<Paths extends string & RelationPath<EntityOf<C>>>(
-    ...paths: readonly Paths[]
-  ): RelatedQuery<WithTree<T, EntityOf<C>, TreeOfPaths<Paths>>, EntityOf<C>>;
-  with(...given: readonly unknown[]): RelatedQuery<unknown, EntityOf<C>> {
-    return this.related('with').with(...(given as never[]));
+  with<const Given extends RelationsGiven<EntityOf<C>>>(
+    ...given: RelationArguments<EntityOf<C>, Given>
+  ): RelatedQuery<WithTree<T, EntityOf<C>, TreeOfGiven<Given>>, EntityOf<C>> {
+    return this.related('with').with(...(given as never[])) as never;
   }
 
   /**

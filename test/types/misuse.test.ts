@@ -143,7 +143,23 @@ const MISTAKES: readonly (readonly [string, RegExp])[] = [
   ],
   [
     "orders.find({ customerId: 'a' }).with('custmer');",
-    /'"custmer"' is not assignable to parameter of type '"customer" \| "customer\.friends" \| "customer\.friends\.friends"/,
+    /^\S+ error TS2345: Argument of type '"custmer"' is not assignable to parameter of type '"customer" \| "customer\.friends" \| "customer\.friends\.friends"/,
+  ],
+  [
+    "orders.find({ customerId: 'a' }).with('customer', 'customer.frends');",
+    /^\S+ error TS2345: Argument of type '"customer\.frends"' is not assignable to parameter of type '"customer" \| "customer\.friends" /,
+  ],
+  [
+    "orders.find({ customerId: 'a' }).with({ custmer: true });",
+    /^\S+ error TS2561: .* 'custmer' does not exist in type .*\. Did you mean to write 'customer'\?/,
+  ],
+  [
+    "orders.find({ customerId: 'a' }).with({ customer: true }, { customer: true });",
+    /^\S+ error TS2554: Expected 1 arguments, but got 2/,
+  ],
+  [
+    "orders.find({ customerId: 'a' }).with({ customer: true }, 'customer.friends');",
+    /^\S+ error TS2345: Argument of type '\{ customer: boolean; \}' is not assignable to parameter of type '"customer\.friends"'/,
   ],
   [
     "orders.get({ customerId: 'a', placedAt: new Date(), orderNo: 1 }, { with: ['custmer'] });",

@@ -38,12 +38,11 @@ import {
   withoutProperties,
 } from './relation-loader.js';
 import {
-  type CheckedTree,
   neededFor,
-  type RelationPath,
-  type RelationTree,
+  type RelationArguments,
+  type RelationsGiven,
   relatedNodes,
-  type TreeOfPaths,
+  type TreeOfGiven,
   type WithTree,
 } from './relation-tree.js';
 
@@ -111,13 +110,9 @@ export class RelatedQuery<T, E = unknown> implements AsyncIterable<T> {
   }
 
   /** Loads related entities, besides those of earlier calls. Takes what `with` of a query takes, and throws as that. */
-  with<const Tree extends RelationTree<E>>(
-    tree: Tree & CheckedTree<E, Tree>,
-  ): RelatedQuery<WithTree<T, E, Tree>, E>;
-  with<Paths extends string & RelationPath<E>>(
-    ...paths: readonly Paths[]
-  ): RelatedQuery<WithTree<T, E, TreeOfPaths<Paths>>, E>;
-  with(...given: readonly unknown[]): RelatedQuery<unknown, E> {
+  with<const Given extends RelationsGiven<E>>(
+    ...given: RelationArguments<E, Given>
+  ): RelatedQuery<WithTree<T, E, TreeOfGiven<Given>>, E> {
     const { schema, readers, nodes } = this.spec;
     const added = relatedNodes(schema, given, readers);
     const names = new Set(added.map(({ relation }) => relation.property));

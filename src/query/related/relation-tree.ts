@@ -70,6 +70,26 @@ interface ListShape<T> {
   readonly limit?: number;
 }
 
+/** What `with` takes: a path of several, or one tree. */
+export type RelationsGiven<E> = (string & RelationPath<E>) | RelationTree<E>;
+
+/**
+ * The arguments of `with<const Given extends RelationsGiven<E>>`. One signature for both forms: of two, the compiler also prints what
+ * a misspelt path lacks to be a tree. It takes the last branch for arguments that are neither, and names that type.
+ */
+export type RelationArguments<E, Given> = [Given] extends [string]
+  ? readonly Given[]
+  : [Given] extends [object]
+    ? readonly [tree: Given & CheckedTree<E, Given>]
+    : readonly (Given extends string
+        ? Given
+        : RelationTree<E> extends Given
+          ? Given & CheckedTree<E, Given>
+          : never)[];
+
+/** The tree that the arguments of `with` mean. */
+export type TreeOfGiven<Given> = [Given] extends [string] ? TreeOfPaths<Given> : Given;
+
 /**
  * Rejects unknown names in a tree. TypeScript does not check for excess properties where it infers the tree's own type, so use it as
  * `with<Tree extends RelationTree<E>>(tree: Tree & CheckedTree<E, Tree>)`.
