@@ -65,9 +65,11 @@ export interface BackupOptions {
   readonly run?: JobRunOptions;
 }
 
-/** The result of a backup. */
+/** The result of a backup or a restore. */
 export interface BackupOutcome {
   readonly backup: BackupEntry;
+  /** Tables of the backup that a restore has left out, because their rows mean nothing in another store. Undefined: none. */
+  readonly leftOut?: readonly string[];
   readonly rows: number;
   readonly cells: number;
 }

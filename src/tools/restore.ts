@@ -44,6 +44,7 @@ export async function restoreTables(
   const { chain } = plan;
   const backup = chain.at(-1)!;
   const elsewhere = engine.commits === undefined || options.tables !== undefined ? [] : TABLES_OF_COMMITS;
+  const leftOut = plan.tables.filter((table) => elsewhere.includes(table));
   const tables = plan.tables
     .filter((table) => !elsewhere.includes(table))
     .sort((a, b) => Number(isReadFor(b)) - Number(isReadFor(a)));
@@ -76,7 +77,7 @@ export async function restoreTables(
   }
   if (elsewhere.length > 0 && tables.includes(controlTableDescriptor().name)) await forgetPositions(engine);
   await forgetFinished(engine, tables.flatMap(jobsOf));
-  return { backup, rows, cells };
+  return { backup, rows, cells, ...(leftOut.length > 0 && { leftOut }) };
 }
 
 /** Whether rows of other tables cannot be read without its rows: it is restored before them. */

@@ -3,6 +3,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { expect, test } from 'vitest';
+import { defineEntity, defineTable } from '../../decorators/index.js';
+import { text } from '../../src/codec/index.js';
+import { open } from '../../src/database.js';
+import { part } from '../../src/key/index.js';
 import { run } from './run.js';
 
 test('text is imported, backed up at one moment, and restored elsewhere', async () => {
@@ -56,6 +60,29 @@ test('text is imported, backed up at one moment, and restored elsewhere', async 
   expect((await run('restore', nowhere, backups, '--tables', 'u')).err).toContain('has no table "u"');
   // Nothing of the checkpoint is left.
   expect((await readdir(folder)).sort()).toEqual(['a.csv', 'backups', 'copy', 'data']);
+  await rm(folder, { recursive: true });
+});
+
+test('a restore says which tables it leaves out', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'rowan-left-out-'));
+  const [data, copy, whole, backups] = ['data', 'copy', 'whole', 'backups'].map((name) =>
+    join(folder, name),
+  ) as [string, string, string, string];
+  const Told = defineEntity({
+    name: 'Told',
+    table: defineTable({ name: 'told', families: { d: {} } }),
+    key: [part('id')],
+    changes: { keep: 3_600_000 },
+    columns: (c) => ({ a: c.column('d:a', text) }),
+  });
+  const db = await open({ path: data, entities: [Told] });
+  await db.repository(Told).put({ id: '1', a: 'x' });
+  await db.close();
+  expect((await run('backup', data, backups)).code).toBe(0);
+  const restored = await run('restore', copy, backups);
+  expect(restored).toMatchObject({ code: 0, out: expect.stringMatching(/\nleft out\trowan_changes\n$/) });
+  const named = await run('restore', whole, backups, '--tables', 'told,rowan_changes', '--json');
+  expect(JSON.parse(named.out)).toEqual({ backup: expect.anything(), rows: 2, cells: expect.any(Number) });
   await rm(folder, { recursive: true });
 });
 

@@ -31,7 +31,8 @@ it('a feed of a restored store tells its own changes, each once, and none of the
   await backupTables(first.engine, folder);
   const disk = new MemoryFileSystem();
   const engine = await openEmbedded('/memory', { fileSystem: disk, background: 'inline' });
-  await restoreTables(engine, folder);
+  const { leftOut } = await restoreTables(engine, folder);
+  expect(leftOut).toEqual(['rowan_changes']);
   await engine.close();
   await rm(folder, { recursive: true });
 

@@ -143,7 +143,10 @@ export function addBackupCommands(program: Command, context: CliContext): void {
     .description('Restores the tables of a backup into a store or cluster.')
     .argument('<place>', PLACE)
     .argument('<folder>', 'the folder of backups')
-    .option('--tables <list>', 'only these tables, separated by commas; default: all tables of the backup')
+    .option(
+      '--tables <list>',
+      'only these tables, separated by commas; default: all tables of the backup, into a store without rowan_changes',
+    )
     .option('--to <backup>', 'restore the state of this backup; default: the last one')
     .option('--rate <rows>', 'limit in rows per second')
     .option('--parallel <n>', 'splits processed in parallel; default 4')
@@ -178,9 +181,13 @@ function tablesOf({ tables }: BackupFlags): { readonly tables?: readonly string[
   return tables === undefined ? {} : { tables: tables.split(',') };
 }
 
-function report(context: CliContext, flags: BackupFlags, { backup, rows, cells }: BackupOutcome): void {
-  if (flags.json === true) context.write(`${JSON.stringify({ backup, rows, cells })}\n`);
-  else context.write(`backup\t${backup.name}\nrows\t${rows}\ncells\t${cells}\n`);
+function report(context: CliContext, flags: BackupFlags, outcome: BackupOutcome): void {
+  const { backup, rows, cells, leftOut = [] } = outcome;
+  if (flags.json === true) context.write(`${JSON.stringify(outcome)}\n`);
+  else {
+    const left = leftOut.map((table) => `left out\t${table}\n`).join('');
+    context.write(`backup\t${backup.name}\nrows\t${rows}\ncells\t${cells}\n${left}`);
+  }
 }
 
 /** Runs `use` with a checkpoint of an embedded store, so that all tables are consistent with each other. */
