@@ -110,45 +110,73 @@ class GetsCursor implements RowCursor {
   }
 }
 
+/**
+ * A range with a limit, of which rows may be leftovers, which do not count: then it is read on behind the limit, for as many rows
+ * as were leftovers.
+ */
+abstract class LimitedSource extends RangeSource {
+  /** The get of a whole key, which is read in place of a range. */
+  protected readonly get: Get | undefined;
+  /** How many more rows the scanner gives at most; undefined: all. */
+  protected left: number | undefined;
+  /** How many of its rows were leftovers, and the last row that it gave. */
+  protected skipped = 0;
+  protected last: Uint8Array = EMPTY_BYTES;
+
+  constructor(
+    plan: ReadPlan,
+    part: PlanPart,
+    private readonly range: KeyRange,
+    options: ReadOptions,
+    isAfter: ((source: RangeSource) => boolean) | undefined,
+  ) {
+    super(part, plan, options, isAfter);
+    if (!part.points) return;
+    this.get = new Get(range.start);
+    prepareQuery(this.get, part, plan, options);
+  }
+
+  protected wholeScan(limit: number | undefined): Scan {
+    return this.prepared(scanOf(this.range, this.plan.reversed), limit);
+  }
+
+  /** The scan behind the limit. Undefined: the range is read. */
+  protected scanBehind(): Scan | undefined {
+    const { skipped } = this;
+    if (this.left !== 0 || skipped === 0) return undefined;
+    this.skipped = 0;
+    return this.prepared(scanOf(this.range, this.plan.reversed).withStartRow(this.last, false), skipped);
+  }
+
+  private prepared(scan: Scan, limit: number | undefined): Scan {
+    this.left = limit;
+    prepareQuery(scan.setLimit(limit), this.part, this.plan, this.options);
+    return scan;
+  }
+}
+
 type RawTable = Pick<ReadView, 'getRaw' | 'scanSync'>;
 
 /** Reads a range of a synchronous table into reused raw rows. */
-class RawSource extends RangeSource {
+class RawSource extends LimitedSource {
   private readonly raw = takeRawRow();
   private scanner: SyncResultScanner | undefined;
-  private readonly get: Get | undefined;
   /** Whether the get is still pending. */
   private pending = true;
   private closed = false;
-  /** How many more rows the scanner gives at most; undefined: all. */
-  private left: number | undefined;
-  /** How many of its rows were leftovers, and the row at its limit. */
-  private skipped = 0;
-  private last: Uint8Array = EMPTY_BYTES;
 
   constructor(
     private readonly table: RawTable,
     plan: ReadPlan,
     part: PlanPart,
-    private readonly range: KeyRange,
+    range: KeyRange,
     limit: number | undefined,
     options: ReadOptions,
     isAfter: ((source: RangeSource) => boolean) | undefined,
   ) {
-    super(part, plan, options, isAfter);
+    super(plan, part, range, options, isAfter);
     if (options.moments !== undefined) options.moments.count++;
-    if (part.points) {
-      this.get = new Get(range.start);
-      prepareQuery(this.get, part, plan, options);
-    } else {
-      this.open(scanOf(range, plan.reversed), limit);
-    }
-  }
-
-  private open(scan: Scan, limit: number | undefined): void {
-    prepareQuery(scan.setLimit(limit), this.part, this.plan, this.options);
-    this.left = limit;
-    this.scanner = this.table.scanSync(scan);
+    if (this.get === undefined) this.scanner = table.scanSync(this.wholeScan(limit));
   }
 
   protected next(): boolean {
@@ -157,8 +185,10 @@ class RawSource extends RangeSource {
       const { raw } = this;
       this.row = raw;
       if (!this.read(raw)) {
-        if (this.left !== 0 || this.skipped === 0) return false;
-        this.openBehind();
+        const behind = this.scanBehind();
+        if (behind === undefined) return false;
+        this.scanner!.close();
+        this.scanner = this.table.scanSync(behind);
       } else if (raw.count === 1 && this.part.isLeftover?.(raw)) {
         this.skipped++;
       } else {
@@ -179,14 +209,6 @@ class RawSource extends RangeSource {
     return more;
   }
 
-  /** Reads on behind the limit, for as many rows as were leftovers. */
-  private openBehind(): void {
-    const { skipped } = this;
-    this.skipped = 0;
-    this.scanner!.close();
-    this.open(scanOf(this.range, this.plan.reversed).withStartRow(this.last, false), skipped);
-  }
-
   close(): void {
     if (this.closed) return;
     this.closed = true;
@@ -201,50 +223,36 @@ const LARGEST_BATCH = 256;
 const SEVERAL = 2;
 
 /** Reads a range in batches of growing size: a reader who stops early has read little. */
-class ScanSource extends RangeSource {
+class ScanSource extends LimitedSource {
   private buffer: readonly Result[] = [];
   private index = 0;
   private batch: number;
   private ended = false;
   private scanner: ResultScanner | SyncResultScanner | undefined;
-  private readonly get: Get | undefined;
   /** The snapshots that the scanner had used at the last fetch. */
   private moments = 0;
-  /** How many more rows the scanner gives at most; undefined: all. */
-  private left: number | undefined;
-  /** How many of its rows were leftovers, and the last row of all. */
-  private skipped = 0;
-  private last: Uint8Array = EMPTY_BYTES;
+  private readonly dictionaries: ReadPlan['layouts'] | undefined;
 
   constructor(
     private readonly access: TableAccess,
     plan: ReadPlan,
     part: PlanPart,
-    private readonly range: KeyRange,
+    range: KeyRange,
     limit: number | undefined,
     options: ReadOptions,
     isAfter: ((source: RangeSource) => boolean) | undefined,
   ) {
-    super(part, plan, options, isAfter);
+    super(plan, part, range, options, isAfter);
     this.batch = Math.min(limit ?? LARGEST_BATCH, options.expected, LARGEST_BATCH);
-    if (part.points) {
-      this.get = new Get(range.start);
-      prepareQuery(this.get, part, plan, options);
-    } else {
-      this.open(scanOf(range, plan.reversed), limit);
-    }
+    if (this.get === undefined) this.open(this.wholeScan(limit));
     this.dictionaries = plan.layouts.some((layout) => layout.dictionaries !== undefined)
       ? plan.layouts
       : undefined;
   }
 
-  private readonly dictionaries: ReadPlan['layouts'] | undefined;
-
-  private open(scan: Scan, limit: number | undefined): void {
-    const { access, part, plan, options } = this;
-    prepareQuery(scan.setLimit(limit), part, plan, options);
+  private open(scan: Scan): void {
+    const { access, options } = this;
     applyScanHints(scan, options);
-    this.left = limit;
     this.moments = 0;
     this.ended = false;
     this.scanner = access.sync?.scanSync(scan) ?? access.table.scan(scan, options);
@@ -260,19 +268,15 @@ class ScanSource extends RangeSource {
       this.row = row;
       return true;
     }
-    if (this.ended) {
-      if (this.left !== 0 || this.skipped === 0) return false;
-      return this.openBehind().then(() => this.next());
-    }
-    return this.fetch().then(() => this.next());
+    if (!this.ended) return this.fetch().then(() => this.next());
+    const behind = this.scanBehind();
+    if (behind === undefined) return false;
+    return this.openBehind(behind).then(() => this.next());
   }
 
-  /** Reads on behind the limit, for as many rows as were leftovers. */
-  private async openBehind(): Promise<void> {
+  private async openBehind(scan: Scan): Promise<void> {
     await this.scanner?.close();
-    const { skipped } = this;
-    this.skipped = 0;
-    this.open(scanOf(this.range, this.plan.reversed).withStartRow(this.last, false), skipped);
+    this.open(scan);
   }
 
   private async fetch(): Promise<void> {
