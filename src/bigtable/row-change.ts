@@ -42,10 +42,6 @@ export class ReadRow implements RowReader {
     return new ReadPlan(get, this.known).decidedRow(get, this.cells, this.context);
   }
 
-  ttlOf(): number {
-    return 0;
-  }
-
   meets(condition: CheckCondition): boolean {
     return checkRow(this.row, condition, this).matches;
   }

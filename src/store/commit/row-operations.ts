@@ -10,6 +10,7 @@ import {
   type Append,
   type Cell,
   CellType,
+  CellWithTtl,
   type CheckCondition,
   type CompareOperator,
   type Delete,
@@ -26,11 +27,10 @@ export interface PreparedCell extends MutationCell {
   readonly ttl: number;
 }
 
-/** Reads a row with every write so far, acknowledged or not, and knows the times to live of the cells it returned. */
+/** Reads a row with every write so far, acknowledged or not. */
 export interface RowReader {
-  read(get: Get): Result;
-  /** The time to live of a cell of the last result, 0 for none. */
-  ttlOf(cell: Cell): number;
+  /** `withTtl`: cells that have a time to live of their own are {@link CellWithTtl}s. */
+  read(get: Get, withTtl?: boolean): Result;
   readonly families: readonly string[];
 }
 
@@ -73,18 +73,18 @@ export function prepareDelta(
   const get = new Get(mutation.row);
   get.timeRange = mutation.timeRange;
   for (const column of mutation.columns) get.addColumn(column.family, column.qualifier);
-  const current = reader.read(get);
+  const current = reader.read(get, true);
   const out: PreparedCell[] = [];
   if (mutation.kind === 'increment') {
     for (const column of mutation.columns) {
       const cell = current.getLatest(column.family, column.qualifier);
-      out.push(successor(column, cell, counterAfter(cell?.value, column), mutation, reader, now, timeAfter));
+      out.push(successor(column, cell, counterAfter(cell?.value, column), mutation, now, timeAfter));
     }
   } else {
     for (const column of mutation.columns) {
       const cell = current.getLatest(column.family, column.qualifier);
       const value = cell ? concatBytes(cell.value, column.value) : column.value;
-      out.push(successor(column, cell, value, mutation, reader, now, timeAfter));
+      out.push(successor(column, cell, value, mutation, now, timeAfter));
     }
   }
   return out;
@@ -96,7 +96,6 @@ function successor(
   cell: Cell | undefined,
   value: Uint8Array,
   mutation: RowMutation,
-  reader: RowReader,
   now: number,
   timeAfter: (cell: Cell) => number,
 ): PreparedCell {
@@ -107,7 +106,7 @@ function successor(
     timestamp: cell ? timeAfter(cell) : first,
     type: CellType.Put,
     value,
-    ttl: mutation.ttl ?? (cell ? reader.ttlOf(cell) : 0),
+    ttl: mutation.ttl ?? (cell instanceof CellWithTtl ? cell.ttl : 0),
   };
 }
 

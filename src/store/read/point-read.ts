@@ -2,18 +2,15 @@
 
 import { compareBytes } from '../../bytes/index.js';
 import {
-  type Cell,
-  CellType,
   type FamilyDescriptor,
   FOREVER,
-  Get,
-  LATEST_TIMESTAMP,
+  type Get,
   type Query,
   type RawRow,
   Result,
 } from '../../table/index.js';
 import type { RowReader } from '../commit/row-operations.js';
-import { type CellCursor, compareToSeekKey, isInColumn, isInRow, SeekKey } from '../cursor.js';
+import { type CellCursor, isInColumn, isInRow, SeekKey } from '../cursor.js';
 import { BloomKey } from '../file/bloom-filter.js';
 import type { StoreFile } from '../file/store-file.js';
 import { type FamilyStore, type Region, regionOf, type StoreVersion } from '../region/region.js';
@@ -29,7 +26,7 @@ import {
 import { RegionScanner } from '../scan/region-scanner.js';
 import { CellMaker, copyRowAhead, dropRow, StoredRowBuilder } from '../scan/row-builder.js';
 import { RowRun } from '../scan/row-run.js';
-import { type FamilySource, inOrder, oldestUnexpired, type ReadHint } from '../scan/store-read.js';
+import { type FamilySource, inOrder, oldestUnexpired } from '../scan/store-read.js';
 import type { TableState } from '../table-state.js';
 
 /** The parts of the store that row readers use. */
@@ -82,11 +79,13 @@ function scanRow(
   get: Get,
   readPoint: number,
   raw: RawRow | null,
+  withTtl = false,
 ): Result | undefined {
   const scanner = RegionScanner.forGet(core.sourcesOf(region, get), get, {
     readPoint,
     now: core.now(),
     random: core.settings.random,
+    withTtl,
   });
   try {
     return raw === null ? scanner.next() : scanner.nextRaw(raw);
@@ -111,44 +110,12 @@ export class UncommittedRowReader implements RowReader {
     return this.state.descriptor.families.map((family) => family.name);
   }
 
-  read(get: Get): Result {
+  read(get: Get, withTtl = false): Result {
     const { core, readPoint } = this;
+    // What it finds has no time to live of its own.
     const plain = core.merged ? undefined : plainGet(this.region, get, readPoint, core, null);
-    return plain ?? scanRow(core, this.region, get, readPoint, null) ?? Result.EMPTY;
+    return plain ?? scanRow(core, this.region, get, readPoint, null, withTtl) ?? Result.EMPTY;
   }
-
-  ttlOf(cell: Cell): number {
-    const [source] = this.core.sourcesOf(this.region, new Get(cell.row).addFamily(cell.family));
-    if (source === undefined) return 0;
-    const { readPoint } = this;
-    const key = new SeekKey().setColumn(cell.row, cell.qualifier, cell.timestamp, CellType.Put);
-    let ttl = 0;
-    let newest = -1;
-    for (const cursor of source.openCursors(wholeRow(cell.row))) {
-      let found = cursor.seek(key);
-      // Newest first: cells beyond the read point come before the one in question.
-      while (found && cursor.seq > readPoint) found = cursor.next();
-      if (found && compareToSeekKey(cursor, key) === 0 && cursor.seq > newest) {
-        newest = cursor.seq;
-        ttl = cursor.ttl;
-      }
-      cursor.close();
-    }
-    return ttl;
-  }
-}
-
-function wholeRow(row: Uint8Array): ReadHint {
-  return {
-    row,
-    startRow: null,
-    stopRow: null,
-    columns: null,
-    minTimestamp: 0,
-    maxTimestamp: LATEST_TIMESTAMP,
-    cacheBlocks: true,
-    reversed: false,
-  };
 }
 
 // Gets without a scanner. A get of one column decides from the first cell of the column in each memstore and file; gets of

@@ -319,7 +319,7 @@ function openStore(
     readPoint: context.readPoint,
     pendingPuts: context.pendingPuts,
     reversed: rows.reversed,
-    raw,
+    withTtl: raw || context.withTtl === true,
     filter,
     rowOffset: query.rowOffsetPerColumnFamily,
     rowLimit: query.maxResultsPerColumnFamily ?? UNLIMITED,

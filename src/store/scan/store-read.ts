@@ -59,6 +59,8 @@ export interface ScanContext {
   readonly now: number;
   /** 0 <= random() < 1, for the random filter. */
   readonly random: () => number;
+  /** Whether cells carry their own time to live, as those of raw scans do. Default: false. */
+  readonly withTtl?: boolean;
   /** Is told of the puts beyond the read point that a scan skips. */
   readonly pendingPuts?: PendingPuts;
 }

@@ -31,8 +31,7 @@ interface StoreRead {
   readonly readPoint: number;
   readonly pendingPuts?: PendingPuts | undefined;
   readonly reversed: boolean;
-  /** Cells carry their time to live. */
-  readonly raw: boolean;
+  readonly withTtl: boolean;
   readonly filter: FilterEvaluator | undefined;
   /** How many cells of each row to skip, and to return at most (R55). */
   readonly rowOffset: number;
@@ -68,7 +67,7 @@ export class StoreScanner {
     this.family = read.family;
     this.filter = read.filter;
     const transformer = read.filter?.transforms ? read.filter : undefined;
-    this.maker = new CellMaker(read.family.name, transformer, read.raw && transformer === undefined);
+    this.maker = new CellMaker(read.family.name, transformer, read.withTtl && transformer === undefined);
     this.rowOffset = read.rowOffset;
     this.rowEnd = read.rowOffset + read.rowLimit;
   }

@@ -148,10 +148,9 @@ export class StoreTransaction implements RegisteredReader {
     const reader = new UncommittedRowReader(view, state, regionOf(state.regions, row));
     return {
       families: reader.families,
-      ttlOf: (cell) => reader.ttlOf(cell),
-      read: (get): Result => {
+      read: (get, withTtl): Result => {
         this.track(state, get);
-        return reader.read(get);
+        return reader.read(get, withTtl);
       },
     };
   }

@@ -93,6 +93,7 @@ function byMatcher(
   const scanner = new StoreScanner([new ArrayCursor(cells)], readMatcher(query), {
     ...query,
     readPoint: READ_POINT,
+    withTtl: false,
     rowOffset: 0,
     rowLimit: Number.MAX_SAFE_INTEGER,
   });
