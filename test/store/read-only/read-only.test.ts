@@ -2,11 +2,12 @@
 
 import { cpSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
-import { expect, test } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import type { RowanError } from '../../../src/errors.js';
 import type { EmbeddedAdmin } from '../../../src/store/embedded-admin.js';
 import { coreOf, openEmbedded } from '../../../src/store/engine.js';
 import { type FileHandle, NodeFileSystem } from '../../../src/store/fs/index.js';
+import { LoadedCells } from '../../../src/store/memstore/loaded-cells.js';
 import { openReadOnly, type ReadOnlyOptions } from '../../../src/store/read-only/read-only-store.js';
 import {
   Append,
@@ -388,4 +389,32 @@ test('a long log is read in turns, beside the writer, after more writes, and wit
     } finally {
       rmSync(copy, { recursive: true });
     }
+  }));
+
+test('the cells of a long log are sorted as they are read, not all of them in its last turn', () =>
+  withFolder(async (folder) => {
+    const CELLS = 40_000;
+    const sorted = vi.spyOn(LoadedCells.prototype, 'sorted');
+    /** The most cells that were sorted at once since the last call. */
+    const mostAtOnce = (): number => {
+      const counts = sorted.mock.results.map(({ value }) => (value as Uint32Array).length);
+      sorted.mockClear();
+      return Math.max(...counts);
+    };
+    const writer = await openEmbedded(folder, { ...OPTIONS, durability: 'ASYNC_WAL' });
+    const table = await createTable(writer);
+    const fill = async (prefix: string): Promise<void> => {
+      for (let i = 0; i < CELLS; i += 1000)
+        await table.batch(Array.from({ length: 1000 }, (_, j) => put(`${prefix}${i + j}`, 'v')));
+    };
+    await fill('a');
+    const reader = await openReadOnly(folder, reading(65_536));
+    expect(mostAtOnce()).toBeLessThan(0.75 * CELLS);
+    await fill('b');
+    mostAtOnce();
+    await reader.refresh();
+    expect(mostAtOnce()).toBeLessThan(0.75 * CELLS);
+    await reader.close();
+    sorted.mockRestore();
+    await writer.close();
   }));
