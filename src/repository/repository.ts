@@ -111,8 +111,8 @@ export class Repository<C extends KeyedClass> extends EntityReader<C> {
   }
 
   /**
-   * Stores many entities in one call, each row independently. @throws the first failure if any failed; `batch`
-   * reports each.
+   * Stores many entities in one call, each row independently. Of several with one key the last is stored (with `@Version` the later
+   * ones fail); an empty list does nothing. @throws the first failure if any failed; `batch` reports each.
    */
   async putMany(entities: readonly PutInput<C>[], options?: BulkWriteOptions<PutInput<C>>): Promise<void> {
     checkList('putMany', entities);
@@ -159,13 +159,14 @@ export class Repository<C extends KeyedClass> extends EntityReader<C> {
 
   /**
    * Stores many new entities in one call, each row separately, or all or none with `atomic`. Returns them as `insert` does, in their
-   * order.
+   * order. An empty list does nothing.
    *
    * @example
    * ```ts
    * const [ada, grace] = await users.insertMany([{ name: 'Ada' }, { name: 'Grace' }]);
    * ```
-   * @throws the first failure, a ConflictError where one with its key exists. The other entities are written, unless one is invalid.
+   * @throws the first failure, a ConflictError where one with its key exists, or is before it in the list. The other entities are written,
+   * unless one is invalid.
    */
   async insertMany(
     entities: readonly InsertInput<C>[],
@@ -243,7 +244,8 @@ export class Repository<C extends KeyedClass> extends EntityReader<C> {
 
   /**
    * `upsert` of many entities, each row separately, in two calls: it inserts the entities that are not stored, and applies the patch to
-   * the others. The patch is one for all, or a function of the entity. Returns for each which it was, in their order.
+   * the others. The patch is one for all, or a function of the entity. Returns for each which it was, in their order. Of several with
+   * one key the first is inserted if none is stored, and the patches of the others are applied in their order. An empty list does nothing.
    *
    * @example
    * ```ts
@@ -318,7 +320,10 @@ export class Repository<C extends KeyedClass> extends EntityReader<C> {
     );
   }
 
-  /** Deletes many entities in one call, each row independently. @throws the first failure if any failed. */
+  /**
+   * Deletes many entities in one call, each row independently. Keys without an entity, or that are given twice, are no error; an empty list
+   * does nothing. @throws the first failure if any failed.
+   */
   async deleteMany(keys: readonly KeyOf<C>[], options: WriteOptions = {}): Promise<void> {
     checkList('deleteMany', keys);
     const remove = (batch: BatchBuilder<C>): BatchBuilder<C> => {

@@ -262,6 +262,31 @@ describe('insertMany', () => {
   });
 });
 
+describe('lists with one key several times', () => {
+  const key = { customer: 'several', no: 1 };
+
+  it('putMany stores the last, insertMany the first', async () => {
+    const users = db.repository(User);
+    const of = (...emails: string[]) => emails.map((email) => ({ id: 'several', email }));
+    await users.putMany(of('a@x', 'b@x', 'c@x'));
+    expect((await users.get({ id: 'several' }))?.email).toBe('c@x');
+    await users.putMany([]);
+    const orders = db.repository(Order);
+    const twice = orders.insertMany([1, 2].map((total) => ({ ...key, total })));
+    await expect(twice).rejects.toThrow(/^insertMany, item 1: .* exists already/);
+    expect(await orders.get(key)).toMatchObject({ total: 1, version: 1 });
+  });
+
+  it('deleteMany deletes it, and what is not there', async () => {
+    const orders = db.repository(Order);
+    const gone = { ...key, no: 2 };
+    await orders.insert(gone);
+    await orders.deleteMany([gone, { ...key, no: 9 }, gone]);
+    expect(await orders.get(gone)).toBeNull();
+    await orders.deleteMany([]);
+  });
+});
+
 describe('upsertMany', () => {
   it('inserts what is new and patches what is stored, and tells which', async () => {
     const orders = db.repository(Order);
@@ -286,12 +311,13 @@ describe('upsertMany', () => {
 
   it('takes a key that is named twice in its order', async () => {
     const orders = db.repository(Order);
-    const twice = [1, 2].map((total) => ({ customer: 'w', no: 1, total }));
-    expect(await orders.upsertMany(twice, ({ total }) => ({ total: total! }))).toEqual([
-      'inserted',
-      'updated',
-    ]);
-    expect((await orders.get({ customer: 'w', no: 1 }))?.total).toBe(2);
+    const key = { customer: 'w', no: 1 };
+    const thrice = [1, 2, 3].map((total) => ({ ...key, total }));
+    const patch = ({ total }: { readonly total?: number }) => ({ total: 10 * total! });
+    expect(await orders.upsertMany(thrice, patch)).toEqual(['inserted', 'updated', 'updated']);
+    expect(await orders.get(key)).toMatchObject({ total: 30, version: 3 });
+    expect(await orders.upsertMany(thrice, patch)).toEqual(['updated', 'updated', 'updated']);
+    expect(await orders.get(key)).toMatchObject({ total: 30, version: 6 });
   });
 
   it('writes the others when one fails', async () => {
