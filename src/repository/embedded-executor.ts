@@ -54,10 +54,14 @@ export class EmbeddedExecutor implements ChangeExecutor {
     /** The family of the shadows of rows; undefined: they have none. */
     private readonly shadows: string | undefined = undefined,
   ) {
+    // V8 allocates a function in its old space if the literal itself is assigned to a property: with all that it refers to, here a whole
+    // transaction, it would be kept until the next full garbage collection.
     if (maintainers.length === 0) {
-      this.write = (row, mutations, options) => this.alone(row, mutations, options);
-      this.writeIf = (row, mutations, expected, options) =>
+      const write: ChangeExecutor['write'] = (row, mutations, options) => this.alone(row, mutations, options);
+      const writeIf: ChangeExecutor['writeIf'] = (row, mutations, expected, options) =>
         this.table.checkAndMutate(checked(row, [expected], mutations), options).then(isSuccess);
+      this.write = write;
+      this.writeIf = writeIf;
     }
     const { effectsOfNewRow, effectsOfNewRows } = maintainers.length === 1 ? maintainers[0]! : NO_FAST_PATHS;
     // Elsewhere the puts may be kept longer than the call lasts.
@@ -82,10 +86,11 @@ export class EmbeddedExecutor implements ChangeExecutor {
           }
         : undefined;
     if (effectsOfNewRow === undefined && effectsOfNewRows === undefined) return;
-    this.putAll = (puts, options) =>
+    const putAll: ChangeExecutor['putAll'] = (puts, options) =>
       this.inTurns(puts.length, options, (from, to, step) =>
         this.putTurn(puts.slice(from, to), step, effectsOfNewRow),
       );
+    this.putAll = putAll;
     if (effectsOfNewRows === undefined || !packed) return;
     this.putPacked = (puts, options) =>
       this.inTurns(puts.rows.length, options, (from, to, step) => {

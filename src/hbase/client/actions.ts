@@ -133,12 +133,14 @@ export abstract class Action<T> {
   /** Fails the action when the signal aborts. Call before it is submitted. */
   abortWith(signal: AbortSignal): void {
     this.signal = signal;
-    this.onAbort = () => {
+    // Not assigned as it is made: V8 would allocate it in the old space, and keep the action until the next full garbage collection.
+    const fail = (): void => {
       const message = `The ${this.verb} was aborted by its AbortSignal.`;
       this.fail(new RowanError('ERR_ABORTED', message, { cause: signal.reason }));
     };
-    if (signal.aborted) this.onAbort();
-    else onAbort(signal, this.onAbort);
+    this.onAbort = fail;
+    if (signal.aborted) fail();
+    else onAbort(signal, fail);
   }
 
   succeed(result: WireResult, processed: boolean): void {

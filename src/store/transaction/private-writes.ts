@@ -65,7 +65,10 @@ export class PrivateWrites {
   }
 
   has(state: TableState): boolean {
-    return state.descriptor.families.some(({ name }) => this.memstores.has(keyOf(state, name)));
+    const { memstores } = this;
+    return (
+      memstores.size > 0 && state.descriptor.families.some(({ name }) => memstores.has(keyOf(state, name)))
+    );
   }
 
   /**

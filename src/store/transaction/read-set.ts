@@ -4,7 +4,14 @@
  * writes is kept for transactions, and writes that no transaction depends on cost nothing extra.
  */
 
-import { compareBytes, compareSlices, copyBytes, EMPTY_BYTES, toLatin1 } from '../../bytes/index.js';
+import {
+  compareBytes,
+  compareSlices,
+  copyBytes,
+  EMPTY_BYTES,
+  equalBytes,
+  toLatin1,
+} from '../../bytes/index.js';
 import { RowanError } from '../../errors.js';
 import { type Get, LATEST_TIMESTAMP, type Query, type Scan } from '../../table/index.js';
 import { type CellCursor, SeekKey, TYPE_MAXIMUM } from '../cursor.js';
@@ -28,17 +35,16 @@ export interface ReadRange {
 const seekKey = new SeekKey();
 
 export class ReadSet {
-  private readonly rows = new Map<string, ReadRange>();
+  private readonly rows = new ReadRows();
   private readonly ranges: ReadRange[] = [];
 
   addGet(state: TableState, get: Get): void {
-    const name = `${state.id} ${toLatin1(get.row)}`;
-    const known = this.rows.get(name);
+    const known = this.rows.find(state, get.row);
     const families = familiesOf(get);
     if (known === undefined) {
       this.checkSize();
       const row = copyBytes(get.row);
-      this.rows.set(name, { state, families, start: row, stop: row });
+      this.rows.add({ state, families, start: row, stop: row });
     } else if (known.families !== null && !isWithin(families, known.families)) {
       known.families = families === null ? null : new Set([...known.families, ...families]);
     }
@@ -54,14 +60,14 @@ export class ReadSet {
 
   /** The first row or range that a write after `readPoint` has changed. */
   changedSince(readPoint: number): ReadRange | undefined {
-    for (const read of this.rows.values()) if (isChanged(read, readPoint)) return read;
+    for (const read of this.rows.all) if (isChanged(read, readPoint)) return read;
     for (const read of this.ranges) if (isChanged(read, readPoint)) return read;
     return undefined;
   }
 
   /** Whether the row was read, or is in a range that was read. */
   covers(state: TableState, row: Uint8Array): boolean {
-    if (this.rows.has(`${state.id} ${toLatin1(row)}`)) return true;
+    if (this.rows.find(state, row) !== undefined) return true;
     return this.ranges.some(
       (range) =>
         range.state === state &&
@@ -71,12 +77,44 @@ export class ReadSet {
   }
 
   private checkSize(): void {
-    if (this.rows.size + this.ranges.length < MAX_READS) return;
+    if (this.rows.all.length + this.ranges.length < MAX_READS) return;
     throw new RowanError(
       'ERR_TOO_LARGE',
       `A transaction reads at most ${MAX_READS} rows and ranges. Read ranges with queries, or split it into several transactions.`,
     );
   }
+}
+
+/** So few rows are compared one by one, which most transactions never exceed; more are found by name. */
+const FEW_ROWS = 8;
+
+/** The single rows that were read, in the order of their first reads. */
+class ReadRows {
+  readonly all: ReadRange[] = [];
+  private readonly byName = new Map<string, ReadRange>();
+
+  find(state: TableState, row: Uint8Array): ReadRange | undefined {
+    const { all } = this;
+    if (all.length > FEW_ROWS) return this.byName.get(nameOf(state, row));
+    for (let i = all.length - 1; i >= 0; i--) {
+      const read = all[i]!;
+      if (read.state === state && equalBytes(read.start, row)) return read;
+    }
+    return undefined;
+  }
+
+  /** Adds a row that {@link find} does not know. */
+  add(read: ReadRange): void {
+    const { all } = this;
+    all.push(read);
+    if (all.length <= FEW_ROWS) return;
+    const unnamed = all.length === FEW_ROWS + 1 ? all : [read];
+    for (const each of unnamed) this.byName.set(nameOf(each.state, each.start), each);
+  }
+}
+
+function nameOf(state: TableState, row: Uint8Array): string {
+  return `${state.id} ${toLatin1(row)}`;
 }
 
 /** The range that a scan has read so far; complete when the scan has ended. */

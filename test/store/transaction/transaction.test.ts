@@ -182,6 +182,55 @@ describe('a transaction', () => {
       await engine.close();
     });
 
+    test('any of the rows that it has read, however many these are, and no other', async () => {
+      const { engine } = await opened();
+      const names = Array.from({ length: 12 }, (_, i) => `r${i}`);
+      for (const count of [1, 7, 8, 9, 12]) {
+        const read = (own: SyncTable): void => {
+          // Twice: a row that is known is found again.
+          for (const name of [...names.slice(0, count), ...names.slice(0, count)]) own.getSync(new Get(name));
+        };
+        for (const [i, name] of names.entries()) {
+          const outcome = await met(engine, read, (other) => other.put(put(name, String(count))));
+          expect(outcome, `${name} of ${count}`).toBe(i < count ? 'overtaken' : 'committed');
+        }
+      }
+      await engine.close();
+    });
+
+    test('another family of a row than the one that it has read first', async () => {
+      const { engine } = await memoryStore();
+      await engine.admin.createTable(tableDescriptor('t', { f: {}, g: {}, h: {} }));
+      const column = (family: string) => new Get('m').addColumn(family, 'q');
+      const read = (own: SyncTable): void => {
+        own.getSync(column('f'));
+        own.getSync(column('g'));
+      };
+      const write = (family: string) => (other: Table) =>
+        other.put(new Put('m').addColumn(family, 'q', Buffer.from('1')));
+      expect(await met(engine, read, write('f'))).toBe('overtaken');
+      expect(await met(engine, read, write('g'))).toBe('overtaken');
+      expect(await met(engine, read, write('h'))).toBe('committed');
+      await engine.close();
+    });
+
+    test('a row of another table with the key of one that it has read before', async () => {
+      const { engine } = await opened();
+      await engine.admin.createTable(tableDescriptor('u', { f: {} }));
+      await engine
+        .transaction(async (tx) => {
+          const tables = ['t', 'u'].map((name) => tx.table(name) as SyncTable);
+          for (const table of tables) table.getSync(new Get('m'));
+          await engine.table('u').put(put('m', '1'));
+          await tables[0]!.put(put('own', '1'));
+        }, once)
+        .then(
+          () => expect.fail('It was committed.'),
+          (error: unknown) => expect(error).toBeInstanceOf(SerializationError),
+        );
+      await engine.close();
+    });
+
     test('but not behind the last row of a scan that was to give no more', async () => {
       const { engine, table } = await opened();
       for (const row of ['a', 'b', 'c']) await table.put(put(row, '1'));

@@ -1,0 +1,27 @@
+/** The rows that a transaction has read, few and many, in several tables. */
+
+import fc from 'fast-check';
+import { expect, test } from 'vitest';
+import type { TableState } from '../../../src/store/table-state.js';
+import { ReadSet } from '../../../src/store/transaction/read-set.js';
+import { Get } from '../../../src/table/index.js';
+
+const tables = [1, 2].map((id) => ({ id }) as unknown as TableState);
+const ROWS = 24;
+
+test('covers exactly the rows that were read, of their tables', () => {
+  const read = fc.record({ table: fc.constantFrom(0, 1), row: fc.nat(ROWS - 1) });
+  fc.assert(
+    fc.property(fc.array(read, { maxLength: 2 * ROWS }), (reads) => {
+      const set = new ReadSet();
+      const known = new Set<string>();
+      for (const { table, row } of reads) {
+        set.addGet(tables[table]!, new Get(`row ${row}`));
+        known.add(`${table} ${row}`);
+        for (const [at, state] of tables.entries())
+          for (let each = 0; each < ROWS; each++)
+            expect(set.covers(state, Buffer.from(`row ${each}`))).toBe(known.has(`${at} ${each}`));
+      }
+    }),
+  );
+});
