@@ -25,7 +25,7 @@ import {
   type StoredFile,
   summaryOf,
 } from './backup-folder.js';
-import { checkpoint } from './checkpoint.js';
+import { type CheckpointMoment, checkpoint } from './checkpoint.js';
 import { diskOf } from './encryption/encrypted-file-system.js';
 import type { EncryptionOptions } from './encryption/keys.js';
 import { COPY_BYTES, copyFile, sizeOf, syncFolder, writeWhole } from './fs/copies.js';
@@ -114,14 +114,8 @@ export async function backupStore(
 async function addBackup(core: StoreCore, folder: string, options: StoreBackupOptions): Promise<StoreBackup> {
   const earlier = await readLists(folder);
   const known = new Map(earlier.at(-1)?.stored.map((file) => [file.name, file]));
-  const { directory } = core.environment;
-  const beside = `${resolve(directory)}.backup`;
-  await removeCheckpoint(beside);
-  await mkdir(beside);
-  try {
-    const time = Date.now();
-    const source = join(beside, 'store');
-    const moment = await checkpoint(core, source);
+  const time = Date.now();
+  return withCheckpoint(core, async (source, moment) => {
     const names = (await readdir(source)).filter((name) => parseStoreFileName(name)?.kind !== 'lock').sort();
     const sizes = await Promise.all(names.map(async (name) => (await stat(join(source, name))).size));
     const total = sizes.reduce((sum, size) => sum + size, 0);
@@ -148,6 +142,24 @@ async function addBackup(core: StoreCore, folder: string, options: StoreBackupOp
     };
     await writeWhole(join(folder, LISTS, `${list.name}.json`), `${JSON.stringify(list)}\n`);
     return summaryOf(list);
+  });
+}
+
+/**
+ * Runs `use` with a checkpoint of the store in the folder `STORE.backup` beside it, where files can be linked, and removes it afterwards. One that
+ * a killed process left is removed first.
+ * @throws InvalidArgumentError when the folder holds something else; what `use` and checkpoints throw.
+ */
+export async function withCheckpoint<T>(
+  core: StoreCore,
+  use: (source: string, moment: CheckpointMoment) => Promise<T>,
+): Promise<T> {
+  const beside = `${resolve(core.environment.directory)}.backup`;
+  await removeCheckpoint(beside);
+  await mkdir(beside);
+  try {
+    const source = join(beside, 'store');
+    return await use(source, await checkpoint(core, source));
   } finally {
     await removeCheckpoint(beside);
   }

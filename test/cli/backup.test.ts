@@ -1,4 +1,4 @@
-import { mkdtemp, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -60,6 +60,38 @@ test('text is imported, backed up at one moment, and restored elsewhere', async 
   expect((await run('restore', nowhere, backups, '--tables', 'u')).err).toContain('has no table "u"');
   // Nothing of the checkpoint is left.
   expect((await readdir(folder)).sort()).toEqual(['a.csv', 'backups', 'copy', 'data']);
+  await rm(folder, { recursive: true });
+});
+
+test('a backup removes the checkpoint that a killed one left beside the store, and nothing else', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'rowan-left-behind-'));
+  const [data, backups, beside] = [
+    join(folder, 'data'),
+    join(folder, 'backups'),
+    join(folder, 'data.backup'),
+  ];
+  const Row = defineEntity({
+    name: 'Row',
+    table: defineTable({ name: 'rows', families: { d: {} } }),
+    key: [part('id')],
+    columns: (c) => ({ a: c.column('d:a', text) }),
+  });
+  const db = await open({ path: data, entities: [Row] });
+  await db.repository(Row).put({ id: '1', a: 'x' });
+  await mkdir(beside);
+  await db.engine.checkpoint(join(beside, 'store'));
+  await db.close();
+  expect((await run('backup', data, backups)).code).toBe(0);
+  expect((await readdir(folder)).sort()).toEqual(['backups', 'data']);
+  await mkdir(beside);
+  await writeFile(join(beside, 'mine.txt'), '');
+  expect(await run('backup', data, backups)).toMatchObject({
+    code: 1,
+    err: expect.stringContaining(
+      `"${beside}", but that name is in use by something else ("mine.txt" in it). Move it away.`,
+    ),
+  });
+  expect((await readdir(folder)).sort()).toEqual(['backups', 'data', 'data.backup']);
   await rm(folder, { recursive: true });
 });
 

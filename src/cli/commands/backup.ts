@@ -1,10 +1,9 @@
 /** `rowan importtsv|backup|restore` (docs/tools.md). */
 
-import { mkdtemp, rm } from 'node:fs/promises';
-import { join, resolve } from 'node:path';
 import { type Command, Option } from 'commander';
 import { toStringBinary } from '../../bytes/index.js';
-import { EmbeddedEngine, openEmbedded } from '../../store/engine.js';
+import { withCheckpoint } from '../../store/backup.js';
+import { coreOf, EmbeddedEngine, openEmbedded } from '../../store/engine.js';
 import type { Engine } from '../../table/index.js';
 import {
   type BackupOutcome,
@@ -125,7 +124,7 @@ export function addBackupCommands(program: Command, context: CliContext): void {
     .option('--no-progress', 'do not show a progress bar')
     .action((place: string, folder: string, flags: BackupFlags) =>
       withEngines([{ place }], async ([engine]) => {
-        const outcome = await atOneMoment(engine!, place, (readFrom) =>
+        const outcome = await atOneMoment(engine!, (readFrom) =>
           withProgress(flags, (onProgress) =>
             backupTables(engine!, folder, {
               ...tablesOf(flags),
@@ -191,27 +190,15 @@ function report(context: CliContext, flags: BackupFlags, outcome: BackupOutcome)
 }
 
 /** Runs `use` with a checkpoint of an embedded store, so that all tables are consistent with each other. */
-async function atOneMoment<T>(
-  engine: Engine,
-  place: string,
-  use: (source: Engine) => Promise<T>,
-): Promise<T> {
+async function atOneMoment<T>(engine: Engine, use: (source: Engine) => Promise<T>): Promise<T> {
   if (!(engine instanceof EmbeddedEngine)) return use(engine);
-  // Next to the store, so that files can be hard-linked.
-  const folder = await mkdtemp(`${resolve(place)}-backup-`);
-  try {
-    await engine.checkpoint(join(folder, 'store'));
+  return withCheckpoint(coreOf(engine), async (folder) => {
     // Without compactions of its own, which would drop what the store still has.
-    const source = await openEmbedded(join(folder, 'store'), {
-      automatic: false,
-      ...encryptionFromEnvironment(),
-    });
+    const source = await openEmbedded(folder, { automatic: false, ...encryptionFromEnvironment() });
     try {
       return await use(source);
     } finally {
       await source.close();
     }
-  } finally {
-    await rm(folder, { recursive: true, force: true });
-  }
+  });
 }
