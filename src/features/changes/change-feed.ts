@@ -3,7 +3,7 @@
 import { ClosedError, InvalidArgumentError, type RowanError, throwIfAborted } from '../../errors.js';
 import type { EntityOf, KeyedClass, KeyOf } from '../../schema/entity-types.js';
 import { describe } from '../../table/checks.js';
-import type { CommitSource, StoredCommit } from './embedded.js';
+import type { CommitSource, StoredCommit } from './commit-source.js';
 
 /** Options of `watch`. */
 export interface WatchOptions {

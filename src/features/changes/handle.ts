@@ -16,16 +16,11 @@ import type { Feature, FeatureContext } from '../feature.js';
 import { ChangeFeed, type RowChange, type WatchOptions } from './change-feed.js';
 import { ChangeIntents } from './change-intents.js';
 import { ChangeLog, decideChange } from './change-log.js';
-import {
-  CommitNotifier,
-  CommitReader,
-  type CommitSource,
-  nowPosition,
-  type StoredCommit,
-} from './embedded.js';
+import { CommitReader, nowPosition } from './commit-reader.js';
+import { CommitNotifier, type CommitSource, type StoredCommit } from './commit-source.js';
+import { LogReader, newestPosition } from './log-reader.js';
 import { BUCKETS } from './log-rows.js';
 import { KeyLimits, type PositionOrder } from './positions.js';
-import { LogReader, newestPosition } from './remote.js';
 import { CHANGES_TABLE, ChangeRecorder } from './table.js';
 
 /** An entity of a feed. */

@@ -1,3 +1,5 @@
+/** Reads a feed's commits from the log of changes where one step is one row: on HBase and Bigtable. */
+
 import { setTimeout as sleep } from 'node:timers/promises';
 import { InvalidArgumentError } from '../../errors.js';
 import { FENCE_TTL } from '../../repository/index.js';
@@ -5,7 +7,7 @@ import type { EntitySchema } from '../../schema/types.js';
 import { describe } from '../../table/checks.js';
 import type { Engine } from '../../table/index.js';
 import { type ChangeLog, decideChange } from './change-log.js';
-import type { CommitNotifier, CommitPage, CommitSource, LimitsFrom, StoredCommit } from './embedded.js';
+import type { CommitNotifier, CommitPage, CommitSource, LimitsFrom, StoredCommit } from './commit-source.js';
 import { BUCKETS, type LastNumber, type LogPlace, type LogRow, MADE, UNDECIDED } from './log-rows.js';
 import { expiredPosition, feedEnded, type PositionOrder, undone } from './positions.js';
 
