@@ -254,7 +254,7 @@ export class RekeyByCopies implements RekeyStrategy {
 
   async copiesVisible(): Promise<void> {}
 
-  cutOverRecorded(): void {
+  allowNewWrites(): void {
     this.unguard();
   }
 

@@ -69,7 +69,7 @@ export class Rekey {
   async status(): Promise<RekeyRecord | undefined> {
     const record = (await this.access.read())?.value;
     // Another process may have cut over, or aborted, a change that this one has run.
-    if (record !== undefined && isEnded(record)) this.strategy.cutOverRecorded();
+    if (record !== undefined && mayWriteNew(record)) this.strategy.allowNewWrites();
     return record;
   }
 
@@ -147,7 +147,7 @@ export class Rekey {
             { ...options, ...(signal && { signal }) },
             (differences, rested) => this.recordCutOver(record, differences, rested),
           );
-          strategy.cutOverRecorded();
+          strategy.allowNewWrites();
           return cut;
         });
       },
@@ -384,8 +384,8 @@ function isRunning({ state }: RekeyRecord): boolean {
   return state === 'planned' || hasDualWrites(state);
 }
 
-/** Whether the change has been aborted or finished, so that the new layout may be written. */
-function isEnded({ state }: RekeyRecord): boolean {
+/** Whether the new layout may be written: after the cut-over, or an abort. */
+function mayWriteNew({ state }: RekeyRecord): boolean {
   return state === 'cut-over' || state === 'cleanup' || state === 'done' || state === 'aborted';
 }
 

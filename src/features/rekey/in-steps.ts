@@ -93,7 +93,7 @@ export class RekeyInSteps implements RekeyStrategy {
     return { ...(await lostRows(target, options)), entries: 0 };
   }
 
-  cutOverRecorded(): void {}
+  allowNewWrites(): void {}
 
   async copiesVisible(): Promise<void> {
     // A step after those of the copies.

@@ -7,12 +7,12 @@ import type { Engine, TableDescriptor } from '../../table/index.js';
 import type { Feature, FeatureContext, KeyChange, RowUpkeep } from '../feature.js';
 import type { EntityIndexes } from '../indexes/entity-indexes.js';
 import type { IndexesFeature } from '../indexes/handle.js';
-import { type RekeyedIndex, RekeyInSteps } from './embedded.js';
+import { RekeyByCopies } from './by-copies.js';
 import { Rekey } from './handle.js';
+import { type RekeyedIndex, RekeyInSteps } from './in-steps.js';
 import { DualWrites } from './jobs/dual-writes.js';
 import { RowEffects } from './jobs/row-effects.js';
 import { mappingProblems } from './jobs/row-mapping.js';
-import { RekeyByCopies } from './remote.js';
 import {
   type ExplainedKeyChange,
   hasDualWrites,

@@ -170,8 +170,8 @@ export interface RekeyStrategy {
   cutOver(run: RekeyRun, options: CutOverOptions, recordCutOver: RecordCutOver): Promise<RekeyRecord>;
   /** The rows that only the old layout has, before it is removed. Undefined where there can be none. */
   lostAtCleanup(run: RekeyRun, options: JobRunOptions): Promise<RekeyDifferences | undefined>;
-  /** Called when the cut-over has been recorded. */
-  cutOverRecorded(): void;
+  /** Called when the record says that the new layout may be written: after the cut-over, or an abort, also one by another process. */
+  allowNewWrites(): void;
   /** Resolves when all readers see what was copied. */
   copiesVisible(): Promise<void>;
   /** Whether `verify` may be repeated when the change is `ready`. */
