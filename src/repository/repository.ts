@@ -406,7 +406,7 @@ export class Repository<C extends KeyedClass> extends EntityReader<C> {
   private async mutateRow(
     key: KeyOf<C>,
     change: (row: RowBuilder<C>) => RowBuilder<C>,
-    doing: string,
+    doing: 'increment' | 'append' | 'mutate',
     options: WriteOptions | undefined,
   ): Promise<Result> {
     const row = await loadRowOfKey(this.schema, key, doing, true);

@@ -26,8 +26,7 @@ const MAX_KEPT_BYTES = 1 << 20;
 
 /**
  * The maintainer of an entity's indexes in one step with its rows. For an eventual index it only queues a note of
- * each entry. On HBase {@link IntentDriver} writes the entries, because they must exist, unverified, before the row
- * does.
+ * each entry. On HBase entries are written by `RemoteEntries` (remote.ts), because they must exist, unverified, before the row does.
  */
 export class IndexMaintainer implements StepMaintainer {
   readonly name = 'indexes';

@@ -56,7 +56,7 @@ export class EntryWork {
 }
 
 /** The further attempt for a mark that was not as expected. */
-interface NextStep {
+interface NextAttempt {
   readonly action: BatchAction;
   /** Whether it takes the value from a writer that gave up. */
   readonly isTakeover: boolean;
@@ -86,7 +86,7 @@ export class EntryMarks {
   async mark(works: readonly EntryWork[], options: OperationOptions | undefined): Promise<void> {
     const marks = works.flatMap((work) => work.changes.map((change) => this.markOf(work, change)));
     for (const [work, mark] of marks) work.marks.set(toLatin1(mark.row), mark);
-    const actions = marks.map(([work, mark]) => this.firstStep(work, mark));
+    const actions = marks.map(([work, mark]) => this.firstAttempt(work, mark));
     const answers = await this.batch(actions, options);
     const contested = marks.filter(([work], i) => !this.isMarked(work, answers[i]!));
     if (contested.length === 0) return;
@@ -100,7 +100,7 @@ export class EntryMarks {
   }
 
   /** The first attempt at a mark. Entries of unique indexes are claimed only if they are as expected. */
-  private firstStep(work: EntryWork, mark: Mark): BatchAction {
+  private firstAttempt(work: EntryWork, mark: Mark): BatchAction {
     const { index, change } = mark;
     const put = this.putOf(work, mark);
     if (!index.index.unique) return put;
@@ -135,29 +135,29 @@ export class EntryMarks {
       options,
     );
     const here = new Set(works.filter(({ of }) => !of.isDone).map(({ of }) => toLatin1(of.row)));
-    const steps: [EntryWork, NextStep][] = [];
+    const attempts: [EntryWork, NextAttempt][] = [];
     for (const [i, [work, mark]] of open.entries()) {
-      const step = await this.nextStep(work, mark, found[i], here, options);
-      if (step !== undefined) steps.push([work, step]);
+      const attempt = await this.nextAttempt(work, mark, found[i], here, options);
+      if (attempt !== undefined) attempts.push([work, attempt]);
     }
     const answers = await this.batch(
-      steps.map(([, { action }]) => action),
+      attempts.map(([, { action }]) => action),
       options,
     );
-    for (const [i, [work, { isTakeover }]] of steps.entries()) {
+    for (const [i, [work, { isTakeover }]] of attempts.entries()) {
       const answer = answers[i]!;
       if (!this.isMarked(work, answer)) work.of.isPutOff = true;
       else if (isTakeover && answer.ok) this.onTakeover();
     }
   }
 
-  private async nextStep(
+  private async nextAttempt(
     work: EntryWork,
     mark: Mark,
     found: StoredEntry | undefined,
     here: ReadonlySet<string>,
     options: OperationOptions | undefined,
-  ): Promise<NextStep | undefined> {
+  ): Promise<NextAttempt | undefined> {
     const { index, row, change } = mark;
     const put = this.putOf(work, mark);
     if (found === undefined) {

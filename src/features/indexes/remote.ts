@@ -1,5 +1,5 @@
 /**
- * The entries of an entity on HBase. {@link IntentDriver} has them marked as unverified before a row is written, and verified or removed
+ * The entries of an entity on HBase. The {@link IntentDriver} has them marked as unverified before a row is written, and verified or removed
  * after it. Whoever finds an unverified entry later settles it by its row.
  */
 
@@ -155,10 +155,10 @@ export class RemoteEntries implements RowEntries {
     const { image, row } = of;
     const work = this.of(of);
     const entries = this.withListed(of, this.all(image, false), image);
-    const strange = work.suspects
+    const foreign = work.suspects
       .filter((suspect) => !entries.some((entry) => equalBytes(entry.row, suspect.row)))
-      .map((suspect) => blank(suspect, row));
-    work.changes = image.isEmpty ? [] : this.withEarlier(work, [...entries, ...strange], image);
+      .map((suspect) => removalOf(suspect, row));
+    work.changes = image.isEmpty ? [] : this.withEarlier(work, [...entries, ...foreign], image);
     // Entries of others are removed only behind a fence. Own marks need none.
     return image.isEmpty ? work.isFencing && work.suspects.length > 0 : work.changes.length > 0;
   }
@@ -191,7 +191,7 @@ export class RemoteEntries implements RowEntries {
     of.lists = after.isEmpty || isAsListed ? undefined : lists;
     const known = [...has, ...changes];
     const gone = entries.filter((entry) => !known.some((one) => equalBytes(one.row, entry.row)));
-    return [...changes, ...gone.map((entry) => blank(entry, row))];
+    return [...changes, ...gone.map((entry) => removalOf(entry, row))];
   }
 
   /** Adds the entries that an earlier attempt has marked. */
@@ -203,7 +203,7 @@ export class RemoteEntries implements RowEntries {
     const kept = this.all(after, true);
     for (const [, mark] of earlier) {
       const still = kept.find(({ row }) => equalBytes(row, mark.row));
-      unique.push(still ?? blank(mark, work.of.row));
+      unique.push(still ?? removalOf(mark, work.of.row));
     }
     return unique;
   }
@@ -233,8 +233,8 @@ export class RemoteEntries implements RowEntries {
       const lost = await this.marks.settle(settled);
       const open = works.filter(({ of }) => of.isOpenEnded);
       // The mark of an inserted row may be gone because a concurrent insert and delete of the row removed it.
-      const torn = [...open, ...lost.filter(({ of }) => of.image.isEmpty && of.change !== undefined)];
-      for (const work of torn) await this.repairMarked(work);
+      const toRepair = [...open, ...lost.filter(({ of }) => of.image.isEmpty && of.change !== undefined)];
+      for (const work of toRepair) await this.repairMarked(work);
     } catch (error) {
       if (!(error instanceof RowanError)) throw error;
     }
@@ -281,9 +281,9 @@ export class RemoteEntries implements RowEntries {
       if (work.isFencing) at += work.suspects.length;
       const { image, outcome } = work.of;
       const error = outcome!.ok ? undefined : outcome!.error;
-      const isStray = image.isEmpty && error === undefined;
-      const removed = isStray ? await this.removeOrphans(work, before.slice(from, at), mine) : 0;
-      repaired.push({ error, taken: work.taken, entries: isStray ? removed : work.changes.length });
+      const hasNoRow = image.isEmpty && error === undefined;
+      const removed = hasNoRow ? await this.removeOrphans(work, before.slice(from, at), mine) : 0;
+      repaired.push({ error, taken: work.taken, entries: hasNoRow ? removed : work.changes.length });
     }
     return repaired;
   }
@@ -306,7 +306,7 @@ function cellsOf(
 }
 
 /** The removal of an entry of which only the row key is known. */
-function blank({ index, row }: Suspect, dataRow: Uint8Array): EntryChange {
+function removalOf({ index, row }: Suspect, dataRow: Uint8Array): EntryChange {
   const cells = index.index.included.map(() => undefined);
   return {
     index,
