@@ -222,6 +222,11 @@ export const COMMANDS: readonly CommandModule[] = [
   {
     commands: {
       'importtsv [options] <place> <table> <files...>': 'Imports lines of delimited text into a table.',
+    },
+    load: async () => (await import('./commands/import-tsv.js')).addImportTsvCommand,
+  },
+  {
+    commands: {
       'backup [options] <place> <folder>':
         'Adds a backup of tables to a folder, or finishes an interrupted one.',
       'restore [options] <place> <folder>': 'Restores the tables of a backup into a store or cluster.',

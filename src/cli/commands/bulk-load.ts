@@ -6,7 +6,7 @@ import { type BulkFormat, type BulkLoadToolOptions, bulkLoadFiles } from '../../
 import { type CliContext, withProgress } from '../context.js';
 import { withDatabase, withEngines } from '../databases.js';
 import { entityNamed, loadSchema } from '../load-entities.js';
-import { type TsvFlags, textOptions, tsvFlags, tsvOptions } from './backup.js';
+import { type TsvFlags, textOptions, tsvFlags, tsvOptions } from './import-tsv.js';
 import { PLACE, printOutcome, runOptions } from './tools.js';
 
 interface BulkFlags extends TsvFlags {
