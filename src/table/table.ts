@@ -174,6 +174,11 @@ export interface AtomicStep {
    * Both are read until the step ends.
    */
   putNewRows?(puts: PackedPuts, others: () => ColumnPuts | 'none' | undefined): boolean;
+  /**
+   * Applies puts of one column, whether their rows exist or not; they are read until the step ends. False, and nothing is applied: the
+   * table does not take all of them, or each has to be processed individually. Undefined where each always has.
+   */
+  putColumn?(puts: ColumnPuts): boolean;
   /** Runs `work`. If it throws, everything applied in it is rolled back, and the step can continue. */
   attempt<T>(work: () => T): T;
 }

@@ -244,6 +244,12 @@ export class NewEntries {
     entries.bytes = out.buffer;
   }
 
+  /** Adds the entries of a row to puts whose bytes are those of `out`. @throws as `addTo`. */
+  addRaw(entries: ColumnPuts, out: KeyWriter, of: RawRow): void {
+    for (let k = 0; k < this.indexes.length; k++) this.indexes[k]!.addPlaced(entries, out, of);
+    entries.bytes = out.buffer;
+  }
+
   /**
    * Adds the rows and values of the entries, as new bytes, for a row that has only the entity's cells.
    * @throws errors of codecs and keys, after some entries were added. `EntityIndexes.entriesOf` gives the better

@@ -226,6 +226,15 @@ export class WriteStep implements AtomicStep {
     return true;
   }
 
+  putColumn(puts: ColumnPuts): boolean {
+    this.checkRunning();
+    const state = this.upToDate(puts.table);
+    if (this.isWatched(state) || !ColumnPutBatch.isAccepted(state, puts)) return false;
+    this.space.checkPut(state, puts.count);
+    this.attempt(() => this.applyBatch(this.preparation.prepareColumn(state, puts)));
+    return true;
+  }
+
   /** The table of the puts. Undefined: it does not take them as they are, or one of them may only create a row, which may exist. */
   private takingColumn(puts: ColumnPuts): TableState | undefined {
     const state = this.upToDate(puts.table);

@@ -7,6 +7,7 @@ import {
   ALL_VERSIONS,
   Append,
   type AtomicStep,
+  ColumnPuts,
   Delete,
   Get,
   Increment,
@@ -44,6 +45,21 @@ function cellsOf(table: SyncTable, scan: Scan): unknown[] {
       Buffer.from(cell.value).toString('hex'),
     ]),
   );
+}
+
+/** Puts of a value to one column of the rows. */
+function columnPuts(rows: readonly string[], value: Uint8Array, family = 'g'): ColumnPuts {
+  const puts = new ColumnPuts('t', family, QUALIFIER, 'USE_DEFAULT');
+  const parts: Uint8Array[] = [QUALIFIER];
+  let length = QUALIFIER.length;
+  for (const row of rows) {
+    parts.push(Buffer.from(row), value);
+    puts.rowEnds.push(length + row.length);
+    length += row.length + value.length;
+    puts.valueEnds.push(length);
+  }
+  puts.bytes = Buffer.concat(parts);
+  return puts;
 }
 
 describe('a step of writes', () => {
@@ -155,11 +171,24 @@ describe('a step of writes', () => {
 
   test('puts that wait for its end are seen by who looks, and taken back with the rest, as puts that do not wait', async () => {
     type Action = {
-      readonly kind: 'later' | 'apply' | 'delete' | 'read' | 'scan' | 'attempt' | 'fail';
+      readonly kind: 'later' | 'column' | 'apply' | 'delete' | 'read' | 'scan' | 'attempt' | 'fail';
       row: string;
     };
     const action: fc.Arbitrary<Action> = fc.record({
-      kind: fc.constantFrom('later', 'later', 'later', 'apply', 'delete', 'read', 'scan', 'attempt', 'fail'),
+      kind: fc.constantFrom(
+        ...([
+          'later',
+          'later',
+          'later',
+          'column',
+          'apply',
+          'delete',
+          'read',
+          'scan',
+          'attempt',
+          'fail',
+        ] as const),
+      ),
       row: fc.constantFrom('a', 'b', 'c', 'd'),
     });
     /**
@@ -176,8 +205,11 @@ describe('a step of writes', () => {
         if (kind === 'later' && waits) {
           const later = { table: 't', row: Buffer.from(row), family: 'g', qualifier: QUALIFIER, value };
           step.putLater!({ ...later, durability: at % 3 === 0 ? 'SYNC_WAL' : 'USE_DEFAULT' });
-        } else if (kind === 'later' || kind === 'apply') {
-          step.apply({ table: 't', change: new Put(row).addColumn('g', QUALIFIER, value) });
+        } else if (kind === 'column' && waits) {
+          expect(step.putColumn!(columnPuts([row, 'e'], value))).toBe(true);
+        } else if (kind === 'later' || kind === 'apply' || kind === 'column') {
+          for (const each of kind === 'column' ? [row, 'e'] : [row])
+            step.apply({ table: 't', change: new Put(each).addColumn('g', QUALIFIER, value) });
         } else if (kind === 'delete') step.apply({ table: 't', change: new Delete(row) });
         else if (kind === 'read') seen.push(step.read(new Get(row)).getValue('g', 'q'));
         else if (kind === 'scan') seen.push(step.scan(new Scan()).map((each) => each.getValue('g', 'q')));
@@ -238,6 +270,22 @@ describe('a step of writes', () => {
       expect(() => step.putLater!(tooLarge)).toThrow('the limit is');
     });
     expect(versions(table)).toEqual([['a', 'f', 'q', '71']]);
+  });
+
+  test('puts of a column that the table does not take, or that have observers, are not applied', async () => {
+    const { store, table } = await opened();
+    await table.atomic((step) => {
+      expect(step.putColumn!(columnPuts(['a'], QUALIFIER, 'none'))).toBe(false);
+      expect(step.putColumn!(columnPuts(['a', 'b'], new Uint8Array(11 << 20)))).toBe(false);
+      const unobserve = store.engine.observe('t', { before: () => undefined });
+      expect(step.putColumn!(columnPuts(['a'], QUALIFIER))).toBe(false);
+      unobserve();
+      expect(step.putColumn!(columnPuts(['b', 'a'], QUALIFIER))).toBe(true);
+    });
+    expect(versions(table)).toEqual([
+      ['a', 'g', 'q', '71'],
+      ['b', 'g', 'q', '71'],
+    ]);
   });
 
   test('what is written behind a step that was taken back survives a flush and a reopening', async () => {

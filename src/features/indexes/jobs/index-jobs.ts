@@ -19,8 +19,8 @@ import { RemoteEntries } from '../remote.js';
 import { retireIndex } from '../states.js';
 import { addingEntries, addingRows, type DifferingRows, DigestWork, EntryDigest } from './digest.js';
 import { BuildWork, EntryWork, entriesOfCells, RowWork } from './embedded-work.js';
+import { CHECKPOINT_ROWS, PackedBuildWork } from './packed-build.js';
 import { RemoteBuildWork, RemoteDrainWork, RemoteEntryWork, RemoteRowWork } from './remote-work.js';
-import { CHECKPOINT_ROWS, SortedBuildWork } from './sorted-build.js';
 import { type IndexReport, type IndexTarget, SharedValues, type VerifyOptions } from './target.js';
 
 /** Jobs that build, verify, repair and empty an index while the application keeps writing. */
@@ -56,7 +56,7 @@ function worksOf(
   if (local !== undefined) {
     return {
       build: (touched) =>
-        SortedBuildWork.of(target, local, touched) ??
+        PackedBuildWork.of(target, local, touched) ??
         ((context) => new BuildWork(target, local, context, touched)),
       rows: (context) => new RowWork(target, local, context, sample, repair, differing),
       entries: (context) => new EntryWork(target, local, context, sample, repair, differing),

@@ -1,25 +1,58 @@
-import { orderOfRows, toLatin1 } from '../../../bytes/index.js';
+import { toLatin1 } from '../../../bytes/index.js';
 import type { RawRowWork, SplitContext, SplitWork } from '../../../job/types.js';
+import { KeyWriter } from '../../../key/codecs/index.js';
 import { applyReadSet, readColumns } from '../../../query/projection.js';
-import { type AtomicStep, Get, RawRow, type Result, type StepTable } from '../../../table/index.js';
+import {
+  type AtomicStep,
+  ColumnPuts,
+  Get,
+  RawRow,
+  type Result,
+  type StepTable,
+} from '../../../table/index.js';
 import type { NewEntries } from '../entity-indexes.js';
 import { dataRowOf, ENTRY_QUALIFIER, INDEX_FAMILY, type IndexEntry } from '../entry.js';
 import { putOf } from '../plan.js';
 import { entriesOfCells } from './embedded-work.js';
 import { type IndexTarget, isOwn } from './target.js';
 
-/** The most entries collected before they are sorted and written. As many again may be on their way to the WAL. */
-const MAX_GATHERED = 2 ** 16;
-/** The default number of rows between checkpoints. Each checkpoint shortens a sorted run. */
+/** The default number of rows between checkpoints. Each waits for the entries that are being written. */
 export const CHECKPOINT_ROWS = 2 ** 20;
 /** The state of a checkpoint follows the entries in the WAL, so it cannot become durable before them. */
 const DURABILITY = 'ASYNC_WAL';
 /** Entries of one step: other work of the thread waits for it. */
 const STEP = 2_048;
+/** Bytes of entries at which a step is full, too. */
+const STEP_BYTES = 2 ** 20;
+const INITIAL_BYTES = 2 ** 17;
+
+/** Entries of one step, in one buffer. */
+class GatheredEntries {
+  readonly puts: ColumnPuts;
+  readonly out = new KeyWriter(INITIAL_BYTES);
+
+  constructor(table: string) {
+    this.puts = new ColumnPuts(table, INDEX_FAMILY, ENTRY_QUALIFIER, DURABILITY);
+    this.out.append(ENTRY_QUALIFIER);
+  }
+
+  get isFull(): boolean {
+    return this.puts.count >= STEP || this.out.length >= STEP_BYTES;
+  }
+
+  add({ row, value }: IndexEntry): void {
+    const { puts, out } = this;
+    out.append(row);
+    puts.rowEnds.push(out.length);
+    out.append(value);
+    puts.valueEnds.push(out.length);
+    puts.bytes = out.buffer;
+  }
+}
 
 /**
- * Fast path of building an index whose entries can be computed from cells (`NewEntries`). Entries are collected,
- * sorted, and written in steps of adjacent entries, which are far cheaper for a memstore than scattered ones.
+ * Fast path of building an index whose entries can be computed from cells (`NewEntries`). The entries of many rows are collected in one
+ * buffer and written in one step, without an object for each. The memstore sorts those of several steps together.
  *
  * Rows may be written meanwhile. Their writers write the entries too, and report the row to the build in the same
  * step. So a collected entry is valid unless its row was reported; such a row is read again in the step that writes
@@ -28,11 +61,9 @@ const STEP = 2_048;
  * Entries become durable in WAL order, and the job's state follows them: a durable checkpoint never covers entries
  * that are not.
  */
-export class SortedBuildWork implements SplitWork {
+export class PackedBuildWork implements SplitWork {
   readonly raw: RawRowWork = { row: (row) => this.row(row), flush: () => this.flush() };
-  /** Rows and values of the collected entries. */
-  private entryRows: Uint8Array[] = [];
-  private values: Uint8Array[] = [];
+  private gathered: GatheredEntries;
   /** The write of the previous entries. */
   private writing: Promise<void> = Promise.resolve();
   /** Rows of the entity since the last flush. */
@@ -44,16 +75,18 @@ export class SortedBuildWork implements SplitWork {
     private readonly table: StepTable,
     private readonly context: SplitContext,
     private readonly touched: ReadonlySet<string>,
-  ) {}
+  ) {
+    this.gathered = new GatheredEntries(target.indexes.tableName);
+  }
 
   /** Undefined where entries need more than cells, or expire with their rows. */
   static of(
     target: IndexTarget,
     table: StepTable,
     touched: ReadonlySet<string>,
-  ): ((context: SplitContext) => SortedBuildWork) | undefined {
+  ): ((context: SplitContext) => PackedBuildWork) | undefined {
     const entries = entriesOfCells(target);
-    return entries && ((context) => new SortedBuildWork(target, entries, table, context, touched));
+    return entries && ((context) => new PackedBuildWork(target, entries, table, context, touched));
   }
 
   async rows(rows: readonly Result[]): Promise<void> {
@@ -69,24 +102,21 @@ export class SortedBuildWork implements SplitWork {
     if (!isOwn(this.target, row)) return undefined;
     this.own++;
     this.gather(row);
-    return this.entryRows.length >= MAX_GATHERED ? this.hand() : undefined;
+    return this.gathered.isFull ? this.hand() : undefined;
   }
 
   private gather(row: RawRow): void {
-    const { target, entryRows, values } = this;
-    const { indexes } = target;
+    const { indexes } = this.target;
+    const { puts, out } = this.gathered;
     if (indexes.schema.key.matches(row.row)) {
       try {
-        this.entries.addTo(entryRows, values, row);
+        this.entries.addRaw(puts, out, row);
         return;
       } catch {
         // The general path below fails too, with a better message.
       }
     }
-    for (const entry of indexes.entriesOf(row.toResult())[0]!) {
-      entryRows.push(entry.row);
-      values.push(entry.value);
-    }
+    for (const entry of indexes.entriesOf(row.toResult())[0]!) this.gathered.add(entry);
   }
 
   private flush(): void {
@@ -105,56 +135,41 @@ export class SortedBuildWork implements SplitWork {
 
   /** Starts writing the collected entries once the previous ones are written. Rows are read meanwhile. */
   private async hand(): Promise<void> {
-    const { entryRows, values } = this;
-    this.entryRows = [];
-    this.values = [];
+    const { puts } = this.gathered;
+    if (puts.count === 0) return;
+    this.gathered = new GatheredEntries(this.target.indexes.tableName);
     await this.writing;
-    this.writing = this.write(entryRows, values);
+    this.writing = this.write(puts);
     // The next one to wait for it sees the error.
     this.writing.catch(() => undefined);
   }
 
   /** Writes entries. Resolves when they are in the WAL. */
-  private async write(rows: readonly Uint8Array[], values: readonly Uint8Array[]): Promise<void> {
-    const order = orderOfRows(rows);
-    let before: Promise<void> = Promise.resolve();
-    for (let from = 0; from < order.length; from += STEP) {
-      const own: IndexEntry[] = [];
-      for (let i = from; i < order.length && i < from + STEP; i++)
-        own.push({ row: rows[order[i]!]!, value: values[order[i]!]! });
-      const step = this.step(own);
-      step.catch(() => undefined);
-      await before;
-      before = step;
-    }
-    await before;
+  private async write(puts: ColumnPuts): Promise<void> {
+    this.context.count('entries', await this.table.atomic((step) => this.step(puts, step)));
   }
 
-  private async step(gathered: readonly IndexEntry[]): Promise<void> {
-    const { table, target, context } = this;
+  /** Returns the number of entries that it wrote. */
+  private step(puts: ColumnPuts, step: AtomicStep): number {
+    if (this.touched.size === 0 && step.putColumn?.(puts) === true) return puts.count;
     let written = 0;
-    await table.atomic((step) => {
-      for (let i = 0; i < gathered.length; i++) {
-        const entry = gathered[i]!;
-        const touched = this.touchedRow(entry);
-        if (touched === undefined) {
-          this.put(entry, step);
-          written++;
-          continue;
-        }
-        for (const now of target.indexes.entriesOf(this.readRow(touched, step))[0]!) {
-          this.put(now, step);
-          written++;
-        }
-      }
-    });
-    context.count('entries', written);
+    for (let i = 0; i < puts.count; i++) {
+      const row = puts.rowAt(i);
+      const touched = this.touchedRow(row);
+      const entries =
+        touched === undefined
+          ? [{ row: row.slice(), value: puts.bytes.slice(puts.rowEnds[i], puts.valueEnds[i]) }]
+          : this.target.indexes.entriesOf(this.readRow(touched, step))[0]!;
+      for (const entry of entries) this.put(entry, step);
+      written += entries.length;
+    }
+    return written;
   }
 
   /** The row of the entity, if it was written since the build began. */
-  private touchedRow(entry: IndexEntry): Uint8Array | undefined {
+  private touchedRow(entry: Uint8Array): Uint8Array | undefined {
     if (this.touched.size === 0) return undefined;
-    const row = dataRowOf(this.target.indexes.all[0]!.index, entry.row);
+    const row = dataRowOf(this.target.indexes.all[0]!.index, entry);
     return this.touched.has(toLatin1(row)) ? row : undefined;
   }
 
