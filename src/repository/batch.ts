@@ -10,7 +10,7 @@ import { checkedPut, checkFilter } from './conditional.js';
 import type { ItemOutcome, ReplaceOptions, RepositoryBatchOptions, WriteOptions } from './options.js';
 import { keyText, loadRowOfKey, type RepositoryContext } from './row-access.js';
 import { changed, RowBuilder } from './row-builder.js';
-import type { Condition, WriteCompiler } from './write-compiler.js';
+import type { Condition, Existing, WriteCompiler } from './write-compiler.js';
 
 /** A compiled item: a change or a get. */
 export type BatchItem = Change | { readonly get: Get };
@@ -83,6 +83,8 @@ export class BatchBuilder<C extends KeyedClass> {
     private readonly options: WriteOptions,
     /** `inserted`: the entity, if the item is an insert. */
     private readonly collect: (item: CompileItem, inserted?: unknown) => void,
+    /** Makes the errors of inserts whose entities exist. */
+    private readonly existing: Existing = compiler.existing,
   ) {}
 
   /** Stores an entity, as `repository.put`. */
@@ -107,7 +109,10 @@ export class BatchBuilder<C extends KeyedClass> {
   ): this {
     const compile: CompileItem = async () => {
       const prepared = await this.compiler.prepare(entity, operation);
-      return this.compiler[operation](prepared, { ...this.options, ...options });
+      const given = { ...this.options, ...options };
+      return operation === 'insert'
+        ? this.compiler.insert(prepared, given, this.existing)
+        : this.compiler[operation](prepared, given);
     };
     this.collect(compile, operation === 'insert' ? entity : undefined);
     return this;

@@ -51,8 +51,8 @@ import { cellChanges } from './plain-puts.js';
 import { EntityReader } from './reader.js';
 import { loadRowOfKey, type RepositoryContext } from './row-access.js';
 import { changed, RowBuilder } from './row-builder.js';
-import { firstOrCreate, upsert, upsertMany } from './upsert.js';
-import { type Prepared, WriteCompiler } from './write-compiler.js';
+import { firstOrCreate, type UpsertTarget, upsert, upsertMany } from './upsert.js';
+import { type Existing, type Prepared, WriteCompiler } from './write-compiler.js';
 
 /** Rows deleted in one batch of `deletePrefix`. */
 const DELETED_AT_ONCE = 1000;
@@ -146,14 +146,23 @@ export class Repository<C extends KeyedClass> extends EntityReader<C> {
    * Stores a new entity. Returns it as stored, with defaults and times: the given instance, or a new one.
    * @throws ConflictError when one with its key exists.
    */
-  async insert(entity: InsertInput<C>, options?: WriteOptions): Promise<EntityOf<C>> {
-    const plain = this.compiler.insertPlain(entity, options, this.context);
+  insert(entity: InsertInput<C>, options?: WriteOptions): Promise<EntityOf<C>> {
+    return this.insertUnless(this.compiler.existing, entity, options);
+  }
+
+  /** `existing` makes the error where the entity exists. */
+  private async insertUnless(
+    existing: Existing,
+    entity: InsertInput<C>,
+    options: WriteOptions | undefined,
+  ): Promise<EntityOf<C>> {
+    const plain = this.compiler.insertPlain(entity, options, this.context, existing);
     if (plain !== undefined) {
       await plain;
       return instanceOf(this.schema, entity as Record<string, unknown>) as EntityOf<C>;
     }
     const prepared = await this.compiler.prepare(entity, 'insert');
-    await this.runPrepared(prepared, () => this.compiler.insert(prepared, options), options);
+    await this.runPrepared(prepared, () => this.compiler.insert(prepared, options, existing), options);
     return instanceOf(this.schema, prepared.entity) as EntityOf<C>;
   }
 
@@ -239,7 +248,7 @@ export class Repository<C extends KeyedClass> extends EntityReader<C> {
    * step. Returns which it was. Runs the hooks of inserts, and those of updates where the entity exists.
    */
   upsert(entity: InsertInput<C>, patch: Patch<C>, options?: WriteOptions): Promise<'inserted' | 'updated'> {
-    return upsert<C>(this, entity, patch, options);
+    return upsert<C>(this.upsertTarget(), entity, patch, options);
   }
 
   /**
@@ -260,7 +269,18 @@ export class Repository<C extends KeyedClass> extends EntityReader<C> {
   ): Promise<('inserted' | 'updated')[]> {
     checkList('upsertMany', entities);
     const patchOf = isCallable(patch) ? (patch as (entity: E) => Patch<C>) : (): Patch<C> => patch;
-    return upsertMany<C, E>(this, entities, patchOf, options);
+    return upsertMany<C, E>(this.upsertTarget(), entities, patchOf, options);
+  }
+
+  private upsertTarget(): UpsertTarget<C> {
+    return {
+      schema: this.schema,
+      existing: (entity) => this.compiler.existing(entity as Record<string, unknown>),
+      exists: (key, options) => this.exists(key, options),
+      insert: (existing, entity, options) => this.insertUnless(existing, entity, options),
+      update: (key, patch, options) => this.update(key, patch, options),
+      batch: (existing, fill, options) => this.outcomesOf('batch', fill, options ?? {}, existing),
+    };
   }
 
   /**
@@ -458,8 +478,9 @@ export class Repository<C extends KeyedClass> extends EntityReader<C> {
   private batchBuilder(
     options: WriteOptions,
     collect: (item: CompileItem, inserted?: unknown) => void,
+    existing?: Existing,
   ): BatchBuilder<C> {
-    return new BatchBuilder<C>(this.schema, this.compiler, options, collect);
+    return new BatchBuilder<C>(this.schema, this.compiler, options, collect, existing);
   }
 
   /**
@@ -483,18 +504,23 @@ export class Repository<C extends KeyedClass> extends EntityReader<C> {
     doing: string,
     fill: (batch: BatchBuilder<C>) => BatchBuilder<C>,
     options: RepositoryBatchOptions,
+    existing = this.compiler.existing,
   ): Promise<ItemOutcome[]> {
     checkBatchOptions(options);
     const items: CompileItem[] = [];
     const inserts: unknown[] = [];
     fill(
-      this.batchBuilder(options, (item, inserted) => {
-        items.push(item);
-        if (inserted !== undefined) inserts.push(inserted);
-      }),
+      this.batchBuilder(
+        options,
+        (item, inserted) => {
+          items.push(item);
+          if (inserted !== undefined) inserts.push(inserted);
+        },
+        existing,
+      ),
     );
     if (items.length > 0 && inserts.length === items.length) {
-      const outcomes = await this.compiler.insertAll(inserts, options, this.context);
+      const outcomes = await this.compiler.insertAll(inserts, options, this.context, existing);
       if (outcomes !== undefined)
         return outcomes.map((outcome) => (outcome.ok ? { ok: true, value: undefined } : outcome));
     }

@@ -6,16 +6,34 @@ import type { EntityOf, InsertInput, KeyedClass, KeyOf, Patch } from '../schema/
 import type { EntitySchema } from '../schema/types.js';
 import type { BatchBuilder } from './batch.js';
 import type { ItemOutcome, WriteOptions } from './options.js';
+import type { Existing } from './write-compiler.js';
 
-/** The repository that is written to. */
-interface UpsertTarget<C extends KeyedClass> {
+/** The repository that is read and written. */
+interface FirstOrCreateTarget<C extends KeyedClass> {
   readonly schema: EntitySchema;
   get(key: KeyOf<C>, options?: ReadOptions): Promise<EntityOf<C> | null>;
   exists(key: KeyOf<C>, options?: ReadOptions): Promise<boolean>;
   insert(entity: InsertInput<C>, options?: WriteOptions): Promise<EntityOf<C>>;
-  update(key: KeyOf<C>, patch: Patch<C>, options?: WriteOptions): Promise<void>;
-  batch(fill: (batch: BatchBuilder<C>) => BatchBuilder<C>, options?: WriteOptions): Promise<ItemOutcome[]>;
 }
+
+/** The repository that is written to. `existing` makes the errors of inserts whose entities exist. */
+export interface UpsertTarget<C extends KeyedClass> {
+  readonly schema: EntitySchema;
+  /** Makes the error that `insert` of the repository throws where the entity exists. */
+  existing(entity: InsertInput<C>): ConflictError;
+  exists(key: KeyOf<C>, options?: ReadOptions): Promise<boolean>;
+  insert(existing: Existing, entity: InsertInput<C>, options: WriteOptions | undefined): Promise<EntityOf<C>>;
+  update(key: KeyOf<C>, patch: Patch<C>, options?: WriteOptions): Promise<void>;
+  batch(
+    existing: Existing,
+    fill: (batch: BatchBuilder<C>) => BatchBuilder<C>,
+    options: WriteOptions | undefined,
+  ): Promise<ItemOutcome[]>;
+}
+
+/** The error of an upsert's inserts whose entities exist: no caller sees it, and to make one for each takes as long as the insert. */
+const FOUND = new ConflictError('The entity exists, so the upsert updates it.');
+const found: Existing = () => FOUND;
 
 /** Whether an insert failed because of its key. A conflict on a unique index is no conflict on the key, and would recur. */
 function isKeyConflict(error: unknown): error is ConflictError {
@@ -23,13 +41,16 @@ function isKeyConflict(error: unknown): error is ConflictError {
 }
 
 /** Whether the row is a deleted one that `@DeletedAt` keeps. */
-async function isSoftDeleted<C extends KeyedClass>(target: UpsertTarget<C>, key: KeyOf<C>): Promise<boolean> {
+async function isSoftDeleted<C extends KeyedClass>(
+  target: Pick<UpsertTarget<C>, 'schema' | 'exists'>,
+  key: KeyOf<C>,
+): Promise<boolean> {
   return target.schema.deletedProperty !== undefined && (await target.exists(key, { withDeleted: true }));
 }
 
 /** As `Repository.firstOrCreate`. */
 export async function firstOrCreate<C extends KeyedClass>(
-  target: UpsertTarget<C>,
+  target: FirstOrCreateTarget<C>,
   entity: InsertInput<C>,
   options: WriteOptions | undefined,
 ): Promise<{ readonly entity: EntityOf<C>; readonly created: boolean }> {
@@ -60,13 +81,11 @@ export async function upsert<C extends KeyedClass>(
 ): Promise<'inserted' | 'updated'> {
   const key = entity as unknown as KeyOf<C>;
   for (;;) {
-    let conflict: ConflictError;
     try {
-      await target.insert(entity, options);
+      await target.insert(found, entity, options);
       return 'inserted';
     } catch (error) {
       if (!isKeyConflict(error)) throw error;
-      conflict = error;
     }
     try {
       await target.update(key, patch, options);
@@ -74,7 +93,7 @@ export async function upsert<C extends KeyedClass>(
     } catch (error) {
       // Deleted in between: insert again. A soft-deleted entity would conflict each time.
       if (!(error instanceof RowanError && error.code === 'ERR_NOT_FOUND')) throw error;
-      if (await isSoftDeleted(target, key)) throw conflict;
+      if (await isSoftDeleted(target, key)) throw target.existing(entity);
     }
   }
 }
@@ -97,10 +116,11 @@ export async function upsertMany<C extends KeyedClass, E extends InsertInput<C>>
     add: (batch: BatchBuilder<C>, entity: E) => void,
   ): Promise<Map<number, RowanError>> => {
     const refused = new Map<number, RowanError>();
-    const outcomes = await target.batch((batch) => {
+    const fill = (batch: BatchBuilder<C>): BatchBuilder<C> => {
       for (const at of which) add(batch, entities[at]!);
       return batch;
-    }, options);
+    };
+    const outcomes = await target.batch(found, fill, options);
     for (const [i, outcome] of outcomes.entries()) {
       const at = which[i]!;
       if (!outcome.ok) {
@@ -113,19 +133,22 @@ export async function upsertMany<C extends KeyedClass, E extends InsertInput<C>>
     return refused;
   };
   for (let pending = [...entities.keys()]; pending.length > 0; ) {
-    const conflicts = new Map<number, RowanError>();
+    const present: number[] = [];
     const refused = await write(pending, 'inserted', (batch, entity) => batch.insert(entity));
-    for (const [at, error] of refused) (isKeyConflict(error) ? conflicts : failures).set(at, error);
+    for (const [at, error] of refused) {
+      if (isKeyConflict(error)) present.push(at);
+      else failures.set(at, error);
+    }
     pending = [];
-    if (conflicts.size === 0) break;
-    const missed = await write([...conflicts.keys()], 'updated', (batch, entity) =>
+    if (present.length === 0) break;
+    const missed = await write(present, 'updated', (batch, entity) =>
       batch.update(entity as unknown as KeyOf<C>, patchOf(entity)),
     );
     for (const [at, error] of missed) {
       if (error.code !== 'ERR_NOT_FOUND') failures.set(at, error);
       // A deleted row that is kept would fail each round.
       else if (await isSoftDeleted(target, entities[at] as unknown as KeyOf<C>))
-        failures.set(at, conflicts.get(at)!);
+        failures.set(at, target.existing(entities[at]!));
       else pending.push(at);
     }
   }

@@ -41,6 +41,9 @@ type Entity = Record<string, unknown>;
 /** A condition on the row, and the error when it is not satisfied. */
 export type Condition = Pick<Change, 'expects' | 'mismatch'>;
 
+/** Makes the error of an insert whose entity exists. */
+export type Existing = (entity: Entity) => ConflictError;
+
 /** An entity after its hooks, with a function that restores the caller's object if nothing is written. */
 export interface Prepared {
   readonly entity: Entity;
@@ -56,6 +59,7 @@ interface WriteRules {
   readonly absent: Expectation | undefined;
   /** Undefined where a put does more than write cells, an expiry aside. */
   readonly plain: PlainPuts | undefined;
+  readonly existing: Existing;
 }
 
 /** Kept by schema: each transaction has repositories, and so compilers, of its own. */
@@ -84,6 +88,12 @@ function makeRules(schema: EntitySchema): WriteRules {
     rowMarker,
     absent: marker && { ...marker, kind: 'absent' },
     plain: hasHooks || lock || rowMarker.deletedAt ? undefined : new PlainPuts(schema, required),
+    existing: (entity) =>
+      new ConflictError(
+        `${schema.name} ${keyText(schema, entity)} exists already. Use put to overwrite it, or update to change it` +
+          `${rowMarker.deletedAt === undefined ? '.' : '; if it was deleted, restore brings it back and purge makes room.'}`,
+        { details: { entity: schema.name, key: keyValues(schema, entity) } },
+      ),
   };
 }
 
@@ -105,6 +115,8 @@ export class WriteCompiler {
   /** That no entity exists; undefined without a marker. */
   private readonly absent: Expectation | undefined;
   private readonly afterCommit: AfterCommit;
+  /** Makes the error of an insert whose entity exists. */
+  readonly existing: Existing;
 
   constructor(
     private readonly schema: EntitySchema,
@@ -119,6 +131,7 @@ export class WriteCompiler {
     this.required = rules.required;
     this.rowMarker = rules.rowMarker;
     this.absent = rules.absent;
+    this.existing = rules.existing;
     this.expiry = Expiry.of(schema, now);
     this.dictionaries = schema.key.dictionaries;
     this.stamped = schema.lifecycle.stamped;
@@ -202,8 +215,11 @@ export class WriteCompiler {
     });
   }
 
-  /** @throws UnsupportedError when the entity has no marker, so that the engine could not check that it is new. */
-  insert({ entity, undo }: Prepared, options: WriteOptions | undefined): Change {
+  /**
+   * @param existing makes the error where the entity exists
+   * @throws UnsupportedError when the entity has no marker, so that the engine could not check that it is new.
+   */
+  insert({ entity, undo }: Prepared, options: WriteOptions | undefined, existing = this.existing): Change {
     const { schema } = this;
     if (schema.marker === undefined) {
       throw new UnsupportedError(
@@ -214,7 +230,7 @@ export class WriteCompiler {
     const row = rowOfKey(schema, entity, 'insert');
     return this.whole('insert', entity, row, undo, this.mutationsOf(entity, row, options), options, {
       expects: [this.absent!],
-      mismatch: () => this.existing(entity),
+      mismatch: () => existing(entity),
     });
   }
 
@@ -223,9 +239,10 @@ export class WriteCompiler {
     entity: unknown,
     options: WriteOptions | undefined,
     context: RepositoryContext,
+    existing = this.existing,
   ): Promise<void> | undefined {
     const { absent } = this;
-    return absent && this.plain?.insertOne(entity, options, context, absent, (one) => this.existing(one));
+    return absent && this.plain?.insertOne(entity, options, context, absent, existing);
   }
 
   /** Sets columns of an entity that is cells only. Undefined, and nothing is done: it needs a change set. */
@@ -246,21 +263,10 @@ export class WriteCompiler {
     entities: readonly unknown[],
     options: RepositoryBatchOptions,
     context: RepositoryContext,
+    existing = this.existing,
   ): Promise<ChangeOutcome[] | undefined> {
     const { absent } = this;
-    return (
-      absent &&
-      this.plain?.insert(entities as readonly Entity[], options, context, absent, (one) => this.existing(one))
-    );
-  }
-
-  private existing(entity: Entity): ConflictError {
-    const { schema, rowMarker } = this;
-    return new ConflictError(
-      `${schema.name} ${keyText(schema, entity)} exists already. Use put to overwrite it, or update to change it` +
-        `${rowMarker.deletedAt === undefined ? '.' : '; if it was deleted, restore brings it back and purge makes room.'}`,
-      { details: { entity: schema.name, key: keyValues(schema, entity) } },
-    );
+    return absent && this.plain?.insert(entities as readonly Entity[], options, context, absent, existing);
   }
 
   /**
