@@ -7,6 +7,8 @@ import { defineEntity, defineTable } from '../../decorators/index.js';
 import { text } from '../../src/codec/index.js';
 import { open } from '../../src/database.js';
 import { part } from '../../src/key/index.js';
+import { type EmbeddedEngine, openEmbedded } from '../../src/store/engine.js';
+import { backupTables } from '../../src/tools/backup.js';
 import { run } from './run.js';
 
 test('text is imported, backed up at one moment, and restored elsewhere', async () => {
@@ -92,6 +94,48 @@ test('a backup removes the checkpoint that a killed one left beside the store, a
     ),
   });
   expect((await readdir(folder)).sort()).toEqual(['backups', 'data', 'data.backup']);
+  await rm(folder, { recursive: true });
+});
+
+test('an interrupted backup begins anew, so that all tables are of the moment of the repeat', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'rowan-interrupted-'));
+  const [data, copy, backups] = ['data', 'copy', 'backups'].map((name) => join(folder, name)) as [
+    string,
+    string,
+    string,
+  ];
+  const rowsOf = (name: string) =>
+    defineEntity({
+      name,
+      table: defineTable({ name, families: { d: {} } }),
+      key: [part('id')],
+      columns: (c) => ({ a: c.column('d:a', text) }),
+    });
+  const [First, Second] = [rowsOf('first'), rowsOf('second')];
+  const db = await open({ path: data, entities: [First, Second] });
+  const put = (id: string): Promise<unknown> =>
+    Promise.all([First, Second].map((Rows) => db.repository(Rows).put({ id, a: 'x' })));
+  await put('1');
+  const checkpoint = join(folder, 'checkpoint');
+  await (db.engine as EmbeddedEngine).checkpoint(checkpoint);
+  const source = await openEmbedded(checkpoint, { automatic: false });
+  // The first table is done when it is broken off.
+  const broken: EmbeddedEngine = Object.create(source, {
+    table: {
+      value: (name: string) => {
+        if (name === 'second') throw new Error('killed');
+        return source.table(name);
+      },
+    },
+  });
+  await expect(backupTables(db.engine, backups, { readFrom: broken })).rejects.toThrow('killed');
+  await source.close();
+  await put('2');
+  await db.close();
+  expect((await run('backup', data, backups)).out).toMatch(/^backup\t0001-full\nrows\t4\n/m);
+  expect((await run('restore', copy, backups)).code).toBe(0);
+  for (const name of ['first', 'second'])
+    expect((await run('verify', data, name, copy, name)).out).toBe('equal\t2\nrows\t2\n');
   await rm(folder, { recursive: true });
 });
 
