@@ -33,8 +33,7 @@ export type StepKind =
   /** The entries of an index that is no longer declared. */
   | 'drop-index'
   | 'split'
-  | 'compact'
-  | 'job';
+  | 'compact';
 
 /** One step from the existing tables to the declared ones. */
 export interface SchemaStep {
