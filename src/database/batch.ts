@@ -71,7 +71,7 @@ export async function runDatabaseBatch(
   checkBatchOptions(options);
   if (options.atomic && source.engine.transaction === undefined) {
     throw new UnsupportedError(
-      `The engine "${source.engine.name}" cannot write several rows as one: HBase changes one row at a time. Leave out ` +
+      `The engine "${source.engine.name}" cannot write several rows as one: it changes one row at a time. Leave out ` +
         'atomic and look at each outcome.',
     );
   }

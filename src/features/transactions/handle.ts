@@ -196,7 +196,7 @@ export async function runTransaction<T>(
 ): Promise<T> {
   if (engine.transaction === undefined) {
     throw new UnsupportedError(
-      `The engine "${engine.name}" has no transactions: HBase changes one row at a time. Use check(), @Version or batch.`,
+      `The engine "${engine.name}" has no transactions: it changes one row at a time. Use check(), @Version or batch.`,
     );
   }
   if (typeof run !== 'function') {
