@@ -1,7 +1,11 @@
 /** Exports entities of a query to files of NDJSON, CSV, Avro or Parquet, and imports such files into a repository. */
 
-import { InvalidArgumentError, RowanError } from '../errors.js';
-import { JobBuilder } from '../job/pipeline/pipeline.js';
+import { rm, stat, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { atFile, InvalidArgumentError, RowanError } from '../errors.js';
+import { removeOtherParts } from '../job/files/part-file.js';
+import { definitionOf } from '../job/pipeline/phases.js';
+import { JobBuilder, prepareJob } from '../job/pipeline/pipeline.js';
 import { type PutTarget, putOverStored } from '../job/pipeline/sink.js';
 import {
   type FileFormatName,
@@ -43,7 +47,8 @@ export interface EntityImportOptions extends EntityExportOptions {
 
 /**
  * Writes each entity of a query into `part-<split>.<format>` of the folder: as a line of JSON (as by `toPlain`), a CSV
- * record, an Avro value, or a Parquet row. Each is written exactly once, even after interruptions. Counter: `entities`.
+ * record, an Avro value, or a Parquet row. Each is written exactly once, even after interruptions, and files of an earlier export are
+ * removed. Counter: `entities`.
  * @throws InvalidArgumentError, SchemaError for an unknown format, or one that cannot represent the names of the
  * properties; InvalidArgumentError when the folder has files that are not of such an export; RowanError `ERR_IO`.
  */
@@ -56,8 +61,12 @@ export async function exportEntities(
 ): Promise<JobOutcome> {
   const { format: name = 'ndjson' } = options;
   const format = entityFormat(name, entity, options.separator);
-  await ownFolder(folder, 'entities export', (file) => /^part-\d+\./.test(file) && file.endsWith(`.${name}`));
-  return new JobBuilder(
+  await ownFolder(
+    folder,
+    'entities export',
+    (file) => file === UNFINISHED || (/^part-\d+\./.test(file) && file.endsWith(`.${name}`)),
+  );
+  const job = new JobBuilder(
     engine,
     options.name ?? toolJobName('export-entities', entity.table.descriptor.name, entity.name),
   )
@@ -66,14 +75,48 @@ export async function exportEntities(
       context.count('entities');
       emit(0, format.toItem(found as Readonly<Record<string, unknown>>));
     })
-    .to(format.sink(folder))
-    .run(toolRun(options.run));
+    .to(format.sink(folder));
+  const { name: jobName, steps } = (await prepareJob(job))!;
+  const { phases, ...definition } = definitionOf(engine, jobName, steps);
+  const mark = join(folder, UNFINISHED);
+  return runJob(
+    engine,
+    {
+      ...definition,
+      phases: phases.map((phase) => ({
+        ...phase,
+        prepare: () => atFile(folder, () => writeFile(mark, 'The export has not ended. Repeat it.\n')),
+      })),
+      async finish(run, workOf) {
+        await definition.finish?.(run, workOf);
+        await removeOtherParts(folder, name, (await workOf(0)).keys());
+        await atFile(folder, () => rm(mark, { force: true }));
+      },
+    },
+    toolRun(options.run),
+  );
+}
+
+/** The file of a folder whose export has not ended. */
+const UNFINISHED = 'export.unfinished';
+
+/** @throws InvalidArgumentError for a folder whose export has not ended: its files lack entities, and end anywhere. */
+async function requireEnded(paths: readonly string[]): Promise<void> {
+  for (const path of paths) {
+    const found = await stat(join(path, UNFINISHED)).catch(() => undefined);
+    if (found === undefined) continue;
+    throw new InvalidArgumentError(
+      `${path} has an export that has not ended (its file ${UNFINISHED} says so): entities are missing. Repeat the export, or name the ` +
+        'files to import what they have.',
+    );
+  }
 }
 
 /**
  * Puts one entity for each line, record, value or row of the files; for a folder that `exportEntities` wrote, of all of
- * its files. Repeated puts change nothing but `@Version`, which is counted from what is stored; that of a file is ignored. Counters: `entities`, `bad lines`.
- * @throws InvalidArgumentError naming file and byte of an invalid item, unless they are skipped; CorruptionError.
+ * its files, once the export has ended. Repeated puts change nothing but `@Version`, which is counted from what is stored; that of a file is ignored. Counters: `entities`, `bad lines`.
+ * @throws InvalidArgumentError naming file and byte of an invalid item, unless they are skipped, and for a folder whose export has not
+ *   ended; CorruptionError.
  */
 export async function importEntities(
   engine: Engine,
@@ -85,6 +128,7 @@ export async function importEntities(
   const { format = 'ndjson', separator } = options;
   const { versionProperty } = entity;
   const entities = entityFormat(format, entity, separator);
+  await requireEnded(paths);
   const source = await fileItems(format, paths, separator === undefined ? {} : { separator });
   return runJob(
     engine,

@@ -1,11 +1,11 @@
 /** Exports a table into a folder of files, with every version and delete marker and their timestamps (HBase Export). */
 
-import { readdir, rm, writeFile } from 'node:fs/promises';
+import { rm, writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { toHex } from '../bytes/index.js';
 import type { JsonValue } from '../codec/index.js';
 import { atFile, InvalidArgumentError } from '../errors.js';
-import { PartFile, partName } from '../job/files/part-file.js';
+import { PartFile, partName, removeOtherParts } from '../job/files/part-file.js';
 import { sequenceFiles } from '../job/pipeline/file-sink.js';
 import { checkSelection, runPass, scanOf, type ToolOptions } from '../job/table-pass.js';
 import type { JobOutcome, SplitContext, SplitWork } from '../job/types.js';
@@ -73,7 +73,9 @@ export async function exportCells(
     scan: () => scanOf(options, true),
     open: (context) => FileExport.open(folder, context, earlyUntil),
     async finish(_run, workOf) {
-      const files = [...(await workOf(0)).values()] as unknown as FileState[];
+      const written = await workOf(0);
+      const files = [...written.values()] as unknown as FileState[];
+      await removeOtherParts(folder, 'cells', written.keys());
       const manifest: ExportManifest = {
         format: EXPORT_FOLDER.format,
         version: EXPORT_FOLDER.version,
@@ -119,11 +121,7 @@ async function exportSequenceFiles(
       };
     },
     async finish(_run, workOf) {
-      // Files left by an earlier export would be read as part of this one.
-      const written = new Set([...(await workOf(0)).keys()].map((split) => partName(split, 'seq')));
-      for (const name of await readdir(folder)) {
-        if (SEQUENCE_FILE.test(name) && !written.has(name)) await rm(join(folder, name));
-      }
+      await removeOtherParts(folder, 'seq', (await workOf(0)).keys());
       await atFile(folder, () => writeFile(join(folder, WHOLE), ''));
     },
   });

@@ -4,7 +4,7 @@ import { compareBytes, fromHex, keyAfter, toHex } from '../bytes/index.js';
 import type { JsonValue } from '../codec/index.js';
 import { CorruptionError, InvalidArgumentError } from '../errors.js';
 import { fileSize } from '../job/files/file-position.js';
-import { partName } from '../job/files/part-file.js';
+import { partName, removeOtherParts } from '../job/files/part-file.js';
 import { ndjsonFiles } from '../job/pipeline/file-sink.js';
 import type { SinkWriter } from '../job/pipeline/sink.js';
 import { checkSelection, runPass, scanOf, type ToolOptions } from '../job/table-pass.js';
@@ -141,7 +141,9 @@ export async function hashTable(
       return new ChunkFile(context, writer, chunkBytes, state);
     },
     async finish(_run, workOf) {
-      const names = [...(await workOf(0)).keys()].map((split) => partName(split, 'ndjson'));
+      const splits = [...(await workOf(0)).keys()];
+      await removeOtherParts(folder, 'ndjson', splits);
+      const names = splits.map((split) => partName(split, 'ndjson'));
       const files = names.map(async (name) => ({ name, bytes: await fileSize(join(folder, name)) }));
       const manifest: HashesManifest = {
         format: HASHES_FOLDER.format,

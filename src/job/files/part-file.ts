@@ -1,11 +1,26 @@
-import { type FileHandle, open } from 'node:fs/promises';
-import { dirname } from 'node:path';
+import { type FileHandle, open, readdir, rm } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
 import { atFile, CorruptionError } from '../../errors.js';
 import { makeFolder } from '../../folders.js';
 
 /** The name of a split's file. */
 export function partName(split: number, extension: string): string {
   return `part-${String(split).padStart(5, '0')}.${extension}`;
+}
+
+/** Removes the files of splits that are not these: an earlier job has left them, and they would be read as part of this one. */
+export async function removeOtherParts(
+  folder: string,
+  extension: string,
+  splits: Iterable<number>,
+): Promise<void> {
+  const written = new Set([...splits].map((split) => partName(split, extension)));
+  await atFile(folder, async () => {
+    for (const name of await readdir(folder)) {
+      const [, number = ''] = /^part-(\d+)\./.exec(name) ?? [];
+      if (name === `part-${number}.${extension}` && !written.has(name)) await rm(join(folder, name));
+    }
+  });
 }
 
 /**

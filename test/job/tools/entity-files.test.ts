@@ -395,3 +395,55 @@ test('imports and synthetic rows of entities of one name over two tables are job
   }
   expect(jobs.size).toBe(4);
 });
+
+test.each(formats)('an export as %s over a larger one leaves none of its files', async (format) => {
+  await using from = await openMemory({ entities: [Numbered] });
+  await using into = await openMemory({ entities: [Numbered] });
+  const [stored, { schema }] = [from.repository(Numbered), from.repository(Numbered)];
+  await stored.putMany(
+    Array.from({ length: 3000 }, (_, i) => ({ id: `k${10_000 + i}`, text: 'x'.repeat(50) })),
+  );
+  await from.admin.flush('numbered');
+  const files = join(folder, 'over', format);
+  const query = stored.find({}, { fullScan: true });
+  await exportEntities(from.engine, query, schema, files, { format, run: { splitBytes: 20_000 } });
+  const before = await readdir(files);
+  await stored.find({ id: { gte: 'k10100' } }, { fullScan: true }).deleteAll();
+  await exportEntities(from.engine, query, schema, files, { format });
+  const after = await readdir(files);
+  expect([before.length > after.length, after]).toEqual([true, [`part-00000.${format}`]]);
+  await importEntities(into.engine, into.repository(Numbered), schema, [files], { format });
+  expect(await into.repository(Numbered).find({}, { fullScan: true }).count()).toBe(100);
+});
+
+test('an export that has not ended is not imported, until it is repeated', async () => {
+  await using from = await openMemory({ entities: [Numbered] });
+  await using into = await openMemory({ entities: [Numbered] });
+  const [stored, { schema }] = [from.repository(Numbered), from.repository(Numbered)];
+  await stored.putMany(
+    Array.from({ length: 3000 }, (_, i) => ({ id: `k${10_000 + i}`, text: 'x'.repeat(50) })),
+  );
+  const files = join(folder, 'unfinished');
+  const query = stored.find({}, { fullScan: true });
+  const stop = new AbortController();
+  const run = { batchRows: 100, rowsPerSecond: 2000, signal: stop.signal, onProgress: () => stop.abort() };
+  await expect(exportEntities(from.engine, query, schema, files, { run })).rejects.toThrow();
+  expect((await readdir(files)).sort()).toEqual(['export.unfinished', 'part-00000.ndjson']);
+  const importing = (): Promise<unknown> =>
+    importEntities(into.engine, into.repository(Numbered), schema, [files]);
+  await expect(importing()).rejects.toMatchObject({
+    code: 'ERR_INVALID_ARGUMENT',
+    message: expect.stringMatching(/unfinished has an export that has not ended .*Repeat the export/),
+  });
+  await exportEntities(from.engine, query, schema, files);
+  expect(await readdir(files)).toEqual(['part-00000.ndjson']);
+  await importing();
+  expect(await into.repository(Numbered).find({}, { fullScan: true }).count()).toBe(3000);
+});
+
+const Numbered = defineEntity({
+  name: 'Numbered',
+  table: defineTable({ name: 'numbered', families: { d: {} } }),
+  key: [part('id')],
+  columns: (c) => ({ text: c.column('d:t', text) }),
+});

@@ -46,6 +46,22 @@ test.each(Object.keys(WRITERS))(
   },
 );
 
+test.each(['export', 'export of sequence files', 'hash'] as const)(
+  '%s leaves no files of a larger one',
+  async (tool) => {
+    const parts = async (): Promise<string[]> =>
+      (await readdir(stage.folder)).filter((name) => name.startsWith('part-'));
+    await fill(stage.engine, []);
+    await WRITERS[tool]!(stage.folder);
+    const before = await parts();
+    await stage.engine.admin.disableTable('t');
+    await stage.engine.admin.deleteTable('t');
+    await fill(stage.engine, [], []);
+    await WRITERS[tool]!(stage.folder);
+    expect([before.length, (await parts()).length]).toEqual([3, 1]);
+  },
+);
+
 test('an export refuses a folder with an export of another format', async () => {
   await fill(stage.engine, []);
   await WRITERS['export']!(stage.folder);
