@@ -6,7 +6,7 @@ import type { PackedPuts } from '../../table/packed-puts.js';
 import type { CheckAndMutate } from '../../table/row-mutations.js';
 import { columnTail, writeCell, writeLongCell, writePackedCell } from './cell-codec.js';
 import { writeAttribute, writeTimeRange, writeTimestamp } from './encode-query.js';
-import { COMPARE_TYPES, encodeBinaryComparator, encodeFilter } from './filter-codec.js';
+import { COMPARE_TYPES, encodeFilter, writeBinaryComparator } from './filter-codec.js';
 import { encodeVisibility, VISIBILITY } from './messages-security.js';
 import { type ProtoWriter, tagOf, utf8Name, WireType } from './proto-writer.js';
 
@@ -186,7 +186,7 @@ export function writeCondition(writer: ProtoWriter, check: CheckAndMutate): void
   if (condition.kind === 'filter') writer.bytesField(CONDITION.filter, encodeFilter(condition.filter));
   if (!condition.timeRange.isAll) writeTimeRange(writer, CONDITION.timeRange, condition.timeRange);
   if (condition.kind === 'column') {
-    writer.bytesField(CONDITION.comparator, encodeBinaryComparator(condition.value));
+    writeBinaryComparator(writer, CONDITION.comparator, condition.value);
     writer.varintField(CONDITION.compareType, COMPARE_TYPES[condition.operator]);
     writer.bytesField(CONDITION.qualifier, condition.qualifier);
     writer.bytesField(CONDITION.family, utf8Name(condition.family));

@@ -3,6 +3,7 @@
 import { EMPTY_BYTES } from '../../bytes/index.js';
 import type { Comparator, CompareOperator, Filter } from '../../table/filter/filters.js';
 import * as messages from './messages-filter.js';
+import { type ProtoWriter, tagOf, utf8Name, WireType } from './proto-writer.js';
 import { Empty, encodeMessage, type MessageCodec, type TypeOf } from './schema.js';
 
 type Named = TypeOf<typeof messages.Named>;
@@ -235,7 +236,16 @@ export function encodeFilter(filter: Filter): Uint8Array {
   return known;
 }
 
-/** An encoded `BinaryComparator`, the comparator of conditions. */
-export function encodeBinaryComparator(value: Uint8Array | null): Uint8Array {
-  return encodeMessage(messages.Named, comparatorMessage({ kind: 'binary', value: value ?? EMPTY_BYTES }));
+// The first field of a comparator is its class, the second its message, and the value is the first field of the first field of that.
+const FIRST = tagOf(1, WireType.Bytes);
+const SECOND = tagOf(2, WireType.Bytes);
+
+/** Writes a field with a `BinaryComparator`, the comparator of conditions, without a message of its own: each row of a batch has one. */
+export function writeBinaryComparator(writer: ProtoWriter, tag: number, value: Uint8Array | null): void {
+  const mark = writer.mark();
+  writer.bytesField(FIRST, value ?? EMPTY_BYTES);
+  writer.endMessage(FIRST, mark);
+  writer.endMessage(SECOND, mark);
+  writer.bytesField(FIRST, utf8Name(`${PACKAGE}BinaryComparator`));
+  writer.endMessage(tag, mark);
 }
