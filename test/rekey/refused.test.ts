@@ -293,3 +293,16 @@ it('an old entity that is added when its rows are gone takes no writes', async (
   await db.repository(target).put({ id: 'b', x: '2' } as never);
   await db.close();
 });
+
+it('a change that was never begun is read without a table for its record', async () => {
+  const [from, to] = [entity('From'), entity('To', salted)];
+  await using db = await openMemory({ entities: [from, to] });
+  const names = async () => (await db.engine.admin.listTables()).map(({ name }) => name);
+  const before = await names();
+  const rekey = db.rekey(from, to);
+  expect(await rekey.status()).toBeUndefined();
+  expect(await rekey.plan()).toMatchObject({ problems: [], record: undefined });
+  for (const step of ['pause', 'cutOver', 'cleanup', 'abort'] as const)
+    await expect(rekey[step]()).rejects.toMatchObject({ code: 'ERR_CONFLICT' });
+  expect(await names()).toEqual(before);
+});

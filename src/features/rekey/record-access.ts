@@ -23,9 +23,10 @@ export class RekeyRecordAccess {
     this.tables = tablesOf(from, to);
   }
 
-  /** Undefined when the change was never begun. */
+  /** Undefined when the change was never begun. Creates no table: a reader may lack the right. */
   async read(): Promise<Kept<RekeyRecord> | undefined> {
-    return (await this.find(await this.control())).kept;
+    const control = await this.existing();
+    return control && (await this.find(control)).kept;
   }
 
   /**
@@ -122,7 +123,8 @@ export class RekeyRecordAccess {
 
   /** `what` returns undefined where nothing is to be changed. */
   private async change(what: (known: RekeyRecord) => Partial<RekeyRecord> | undefined): Promise<RekeyRecord> {
-    const control = await this.control();
+    const control = await this.existing();
+    if (control === undefined) throw this.neverBegun();
     for (;;) {
       const { kept: known } = await this.find(control);
       if (known === undefined) throw this.neverBegun();
@@ -131,6 +133,12 @@ export class RekeyRecordAccess {
       const next: RekeyRecord = { ...known.value, ...change, changed: this.engine.now() };
       if ((await control.change(known.row, known, next)) !== undefined) return next;
     }
+  }
+
+  private async existing(): Promise<ControlTable | undefined> {
+    const { name } = controlTableDescriptor();
+    const { engine } = this;
+    return (await engine.admin.tableExists(name)) ? new ControlTable(engine.table(name)) : undefined;
   }
 
   private async control(): Promise<ControlTable> {
