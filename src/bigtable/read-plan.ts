@@ -47,7 +47,7 @@ export class ReadPlan {
     this.families = query.asksForAll
       ? descriptor.families.filter(({ name }) => !isFenceFamily(name))
       : descriptor.families.filter(({ name }) => query.families.has(name));
-    const isRaw = !isGet(query) && query.raw;
+    const isRaw = query.raw;
     this.isPlain = !isRaw && isPlain(query, this.families);
     const expires = this.families.some(({ ttl }) => ttl !== FOREVER);
     this.isCounted = this.isPlain && !expires;

@@ -59,6 +59,8 @@ export abstract class Query {
   /** The number of newest versions of each column; default 1 (R9). */
   maxVersions = 1;
   filter: Filter | undefined;
+  /** Returns puts and delete markers as they are stored (R47, R48). */
+  raw = false;
   cacheBlocks = true;
   consistency: Consistency = 'STRONG';
   /** The visibility labels that this read uses; undefined: all labels of its user. Only HBase supports them. */
@@ -156,6 +158,11 @@ export abstract class Query {
     return this;
   }
 
+  setRaw(raw: boolean): this {
+    this.raw = raw;
+    return this;
+  }
+
   setCacheBlocks(cacheBlocks: boolean): this {
     this.cacheBlocks = cacheBlocks;
     return this;
@@ -221,6 +228,18 @@ export abstract class Query {
     copy.maxResultsPerColumnFamily = this.maxResultsPerColumnFamily;
     copy.rowOffsetPerColumnFamily = this.rowOffsetPerColumnFamily;
     copy.expectedFamilies = this.expectedFamilies;
+    copy.raw = this.raw;
+  }
+}
+
+/** @throws InvalidArgumentError for a raw query of single columns (R48). */
+export function refuseRawColumns(query: Query): void {
+  if (!query.raw) return;
+  for (const [family, columns] of query.families) {
+    if (columns === null) continue;
+    throw new InvalidArgumentError(
+      `A raw query reads whole families; it names columns of "${family}". Use addFamily.`,
+    );
   }
 }
 
@@ -265,8 +284,6 @@ export class Scan extends Query {
   stopRow: Uint8Array = EMPTY_BYTES;
   includeStopRow = false;
   reversed = false;
-  /** Returns puts and delete markers as they are stored (R47, R48). */
-  raw = false;
   /** Of a raw scan: cells of commits after this one are returned whatever their timestamps, in addition to those of the time range. */
   writtenAfter: number | undefined;
   /** The most rows; undefined: all. */
@@ -300,11 +317,6 @@ export class Scan extends Query {
 
   setReversed(reversed: boolean): this {
     this.reversed = reversed;
-    return this;
-  }
-
-  setRaw(raw: boolean): this {
-    this.raw = raw;
     return this;
   }
 
@@ -351,7 +363,6 @@ export class Scan extends Query {
     copy.stopRow = this.stopRow;
     copy.includeStopRow = this.includeStopRow;
     copy.reversed = this.reversed;
-    copy.raw = this.raw;
     copy.writtenAfter = this.writtenAfter;
     copy.limit = this.limit;
     copy.batch = this.batch;

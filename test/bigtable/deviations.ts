@@ -44,7 +44,8 @@ export const DEVIATIONS: Readonly<Record<string, Deviation>> = {
   R43: { why: NO_KEEPING, answers: [[], undefined] },
   R45: raw(['old', 'v']),
   R46: raw(['p']),
-  R47: raw(['v3', 'v1'], ['v3']),
+  R47: raw(['v3', 'v1'], ['v3'], ['v3', 'v1'], ['v3']),
+  R47b: raw([], []),
   R67b: {
     why: 'an increment takes the place of a version whose time is ahead',
     answers: [undefined, ['4000000000000000']],

@@ -80,10 +80,11 @@ class MovedTable<T extends Table = Table> implements Table {
 
   /** Rows read by key, as declared. Rewrites rows of older versions where their upgrades ask for it and the reader may write. */
   private async read(results: readonly Result[], gets: readonly Get[]): Promise<Result[]> {
-    const declared = results.map((result, i) => this.moves.declared(result, gets[i]!.maxVersions));
+    const declared = results.map((result, i) => this.moves.declared(result, gets[i]!));
     if (!this.writesBack) return declared;
     const old = results.filter(
-      (result) => !result.isEmpty && this.moves.upgradesOf(result.row)?.writesBack(result),
+      (result, i) =>
+        !result.isEmpty && !gets[i]!.raw && this.moves.upgradesOf(result.row)?.writesBack(result),
     );
     try {
       if (old.length > 0) await this.writeBack(old.map(({ row }) => row));
@@ -165,14 +166,14 @@ class MovedTable<T extends Table = Table> implements Table {
     return outcomes.map((outcome, i) => {
       const action = actions[i]!;
       if (!outcome.ok || !isGet(action)) return outcome;
-      return { ...outcome, result: this.moves.declared(outcome.result, action.maxVersions) };
+      return { ...outcome, result: this.moves.declared(outcome.result, action) };
     });
   }
 
   scan(scan: Scan, options?: OperationOptions): ResultScanner {
     if (scan.raw) return this.inner.scan(scan, options);
     const scanner = this.inner.scan(this.moves.widened(scan), options);
-    const declared = (result: Result): Result => this.moves.declared(result, scan.maxVersions);
+    const declared = (result: Result): Result => this.moves.declared(result, scan);
     return {
       next: async () => {
         const result = await scanner.next();
@@ -231,13 +232,13 @@ class MovedSyncTable extends MovedTable<SyncTable> implements SyncTable {
   /** @throws UnsupportedError when its filter is on a moved column: a synchronous read cannot migrate rows. */
   getSync(get: Get): Result {
     if (this.moves.mustMigrate(get)) throw cannotMigrate(this.name);
-    return this.moves.declared(this.inner.getSync(this.moves.widened(get)), get.maxVersions);
+    return this.moves.declared(this.inner.getSync(this.moves.widened(get)), get);
   }
 
   scanSync(scan: Scan): SyncResultScanner {
     if (scan.raw) return this.inner.scanSync(scan);
     const scanner = this.inner.scanSync(this.moves.widened(scan));
-    const declared = (result: Result): Result => this.moves.declared(result, scan.maxVersions);
+    const declared = (result: Result): Result => this.moves.declared(result, scan);
     return {
       next: () => {
         const result = scanner.next();
@@ -297,7 +298,7 @@ function migratedChanges(
 
 function declaredRead(read: RowRead, moves: TableMoves | undefined, get: Get, table: string): Result {
   if (moves === undefined) return read(get, table);
-  return moves.declared(read(moves.widened(get), table), get.maxVersions);
+  return moves.declared(read(moves.widened(get), table), get);
 }
 
 class MovedStep implements AtomicStep {
@@ -325,7 +326,7 @@ class MovedStep implements AtomicStep {
   readonly scan: RowScan = (scan, table = this.own) => {
     const moves = this.movesOf(table);
     if (moves === undefined || scan.raw) return this.inner.scan(scan, table);
-    return this.inner.scan(moves.widened(scan), table).map((row) => moves.declared(row, scan.maxVersions));
+    return this.inner.scan(moves.widened(scan), table).map((row) => moves.declared(row, scan));
   };
 
   apply(given: TableChange): Result {
@@ -341,6 +342,8 @@ class MovedStep implements AtomicStep {
   }
 }
 
+const NEWEST = { maxVersions: 1, raw: false } as const;
+
 /** The moved columns and the upgrades of a database's tables. Creates the views that hide them. */
 export class MovedTables implements TableViews {
   private readonly byTable = new Map<string, TableMoves>();
@@ -353,7 +356,7 @@ export class MovedTables implements TableViews {
   }
 
   declaredRow(table: string, row: Result): Result {
-    return this.of(table)?.declared(row, 1) ?? row;
+    return this.of(table)?.declared(row, NEWEST) ?? row;
   }
 
   view(table: Table, writesBack: boolean): Table {

@@ -62,7 +62,7 @@ export class TableMoves {
 
   /** The request, extended by the former places of its columns; the same object if there are none. */
   widened<Q extends Query>(query: Q): Q {
-    if (query.asksForAll) return query;
+    if (query.asksForAll || query.raw) return query;
     // Looking at the families of a request may change how it is kept: that is done to a copy.
     const wide = query.copy();
     let added = false;
@@ -96,9 +96,12 @@ export class TableMoves {
     return added ? wide : query;
   }
 
-  /** An answer as the entities are declared. @throws RowanError `ERR_CODEC` when an old value cannot be migrated. */
-  declared(result: Result, versions: number): Result {
-    if (result.isEmpty) return result;
+  /**
+   * The answer to a query as the entities are declared; that to a raw one is as stored.
+   * @throws RowanError `ERR_CODEC` when an old value cannot be migrated.
+   */
+  declared(result: Result, { maxVersions: versions, raw }: Pick<Query, 'maxVersions' | 'raw'>): Result {
+    if (result.isEmpty || raw) return result;
     const moved = this.entityOf(result.row);
     if (moved !== undefined) return moved.declared(result, versions);
     return this.upgradesOf(result.row)?.declared(result) ?? result;
@@ -110,6 +113,7 @@ export class TableMoves {
    * removes the row: its marker says one version for all of its columns.
    */
   mustMigrate(item: Get | Change | CheckAndMutate): boolean {
+    if (isGet(item) && item.raw) return false;
     const upgrades = this.upgradesOf(item.row);
     if (upgrades !== undefined) {
       if (!isGet(item)) return !removesAll(item);

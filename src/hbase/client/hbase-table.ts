@@ -2,7 +2,7 @@ import { compareBytes, toLatin1 } from '../../bytes/index.js';
 import { InvalidArgumentError, RowanError, throwIfAborted, UnsupportedError } from '../../errors.js';
 import { canonicalTableName } from '../../table/descriptor.js';
 import type { Filter } from '../../table/filter/filters.js';
-import { type Get, isGet, type Scan } from '../../table/get-and-scan.js';
+import { type Get, isGet, refuseRawColumns, type Scan } from '../../table/get-and-scan.js';
 import type { Append, Delete, Increment, Put, RowMutation } from '../../table/mutation.js';
 import type { PackedPuts } from '../../table/packed-puts.js';
 import { Result } from '../../table/result.js';
@@ -184,15 +184,7 @@ function checkScan(scan: Scan): Scan {
   if (scan.writtenAfter !== undefined) {
     throw new UnsupportedError('HBase does not tell which commit wrote a cell. Leave out setWrittenAfter.');
   }
-  if (scan.raw) {
-    for (const [family, columns] of scan.families) {
-      if (columns !== null) {
-        throw new InvalidArgumentError(
-          `A raw scan reads whole families; it names columns of "${family}". Use addFamily.`,
-        );
-      }
-    }
-  }
+  refuseRawColumns(scan);
   if (scan.batch !== undefined && scan.filter !== undefined && decidesOverRows(scan.filter)) {
     throw new InvalidArgumentError(
       'A scan with a batch cannot have a filter that decides over whole rows. Leave out the batch or the filter.',
@@ -309,6 +301,7 @@ export class HBaseTable implements Table, PackedPutsTable {
 
   exists(get: Get, options: OperationOptions = NO_OPTIONS): Promise<boolean> {
     const action = (): GetAction<boolean> => {
+      refuseRawColumns(get);
       const timeout = this.timeoutOf(options);
       return new GetAction(this.name, get, true, readExists, performance.now() + timeout, timeout);
     };
@@ -453,6 +446,7 @@ export class HBaseTable implements Table, PackedPutsTable {
   }
 
   private getAction(get: Get, options: OperationOptions): GetAction<Result> {
+    refuseRawColumns(get);
     const timeout = this.timeoutOf(options);
     const deadline = performance.now() + timeout;
     return new GetAction(this.name, get, get.checkExistenceOnly, readGetResult, deadline, timeout);

@@ -112,6 +112,7 @@ export function writeGet(writer: ProtoWriter, get: Get, existenceOnly: boolean):
   if (!get.timeRange.isAll) writeTimeRange(writer, GET.timeRange, get.timeRange);
   if (get.filter !== undefined) writer.bytesField(GET.filter, encodeFilter(get.filter));
   writeAuthorizations(writer, GET.attribute, get);
+  if (get.raw) writeAttribute(writer, GET.attribute, '_raw_', TRUE);
   writeColumns(writer, GET.column, get);
   writer.bytesField(GET.row, get.row);
 }
@@ -144,7 +145,7 @@ const PAIR_NAME = bytesTag(1);
 const PAIR_VALUE = bytesTag(2);
 const TRUE = Uint8Array.of(0xff);
 
-/** Writes an attribute of a mutation or scan. */
+/** Writes an attribute of a mutation or query. */
 export function writeAttribute(writer: ProtoWriter, tag: number, name: string, value: Uint8Array): void {
   const mark = writer.mark();
   writer.bytesField(PAIR_VALUE, value);

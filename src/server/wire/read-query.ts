@@ -128,7 +128,7 @@ const RAW = '_raw_';
 /** Attributes that affect a read. Others belong to the client and are ignored. */
 function readAttribute(reader: ProtoReader, query: Query): void {
   const { name, value = EMPTY_BYTES } = readNested(reader, NameBytesPair);
-  if (name === RAW && query instanceof Scan) query.setRaw(value.length > 0 && value[0] !== 0);
+  if (name === RAW) query.setRaw(value.length > 0 && value[0] !== 0);
   if (name === VISIBILITY) query.authorizations = decodeMessage(Authorizations, value).label ?? [];
 }
 

@@ -154,7 +154,7 @@ export function plainGet(
   clock: ReadClock,
   raw: RawRow | null,
 ): Result | undefined {
-  if (!isPlainQuery(get) || !get.cacheBlocks || get.checkExistenceOnly) return undefined;
+  if (!isPlainQuery(get) || !get.cacheBlocks || get.checkExistenceOnly || get.raw) return undefined;
   bloomKey.setRow(get.row);
   if (get.onlyFamily !== undefined) {
     const store = region.byFamily.get(get.onlyFamily);

@@ -1,6 +1,6 @@
 import { compareSlices, EMPTY_BYTES, keyAfter } from '../../bytes/index.js';
 import { InvalidArgumentError } from '../../errors.js';
-import { type Get, type Query, type RawRow, Result, type Scan } from '../../table/index.js';
+import { type Get, type Query, type RawRow, Result, refuseRawColumns, type Scan } from '../../table/index.js';
 import { type CellCursor, isInRow } from '../cursor.js';
 import { buildFilter } from '../filter/build.js';
 import type { FilterEvaluator, FilterFamily } from '../filter/filter-evaluator.js';
@@ -65,6 +65,7 @@ export class RegionScanner {
    * Reads the row of a get: at most one result. `sources`: the families that the get names, in byte order.
    */
   static forGet(sources: readonly FamilySource[], get: Get, context: ScanContext): RegionScanner {
+    refuseRawColumns(get);
     const filter = RegionScanner.filterOf(get, context);
     const rows = {
       row: get.row,
@@ -75,7 +76,7 @@ export class RegionScanner {
     };
     const stores: StoreScanner[] = [];
     for (let i = 0; i < sources.length; i++) {
-      stores.push(openStore(sources[i]!, get, false, rows, context, filter));
+      stores.push(openStore(sources[i]!, get, rows, context, filter));
     }
     const bounds = {
       row: get.row,
@@ -110,7 +111,7 @@ export class RegionScanner {
       cacheBlocks: scan.cacheBlocks,
       reversed,
     };
-    const stores = sources.map((source) => openStore(source, scan, scan.raw, rows, context, filter));
+    const stores = sources.map((source) => openStore(source, scan, rows, context, filter));
     for (const store of stores) position(store, scan);
     const bounds = {
       row: null,
@@ -307,11 +308,11 @@ export class RegionScanner {
 function openStore(
   source: FamilySource,
   query: Get | Scan,
-  raw: boolean,
   rows: Pick<ReadHint, 'row' | 'startRow' | 'stopRow' | 'cacheBlocks' | 'reversed'>,
   context: ScanContext,
   filter: FilterEvaluator | undefined,
 ): StoreScanner {
+  const { raw } = query;
   const family = filterFamily(source.descriptor.name);
   const part = familyQuery(source.descriptor, family, query, raw, context.now, filter, rows.reversed);
   const store = new StoreScanner(source.openCursors(readHint(part, rows)), readMatcher(part), {
@@ -344,14 +345,7 @@ function checkScan(scan: Scan, filter: FilterEvaluator | undefined): void {
       'Only a raw scan can read what was written after a commit. Call setRaw(true).',
     );
   }
-  if (scan.raw) {
-    for (const [family, columns] of scan.families) {
-      if (columns === null) continue;
-      throw new InvalidArgumentError(
-        `A raw scan cannot name columns, but this one names columns of family "${family}". Name whole families.`,
-      );
-    }
-  }
+  refuseRawColumns(scan);
   if (scan.batch !== undefined && filter?.hasFilterRow) {
     throw new InvalidArgumentError(
       'A scan with a batch cannot have a filter that decides over whole rows. Leave out the batch or the filter.',

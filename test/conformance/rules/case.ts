@@ -163,6 +163,7 @@ interface Asked {
   readonly families?: readonly string[];
   readonly filter?: Filter;
   readonly row?: string;
+  readonly raw?: boolean;
 }
 
 function describeQuery(query: Get | Scan, asked: Asked, context: StepContext): void {
@@ -171,7 +172,7 @@ function describeQuery(query: Get | Scan, asked: Asked, context: StepContext): v
   if (asked.timeRange) query.setTimeRange(at(asked.timeRange[0], context), at(asked.timeRange[1], context));
   for (const family of asked.families ?? []) query.addFamily(family);
   for (const column of asked.columns ?? []) query.addColumn('f', fromLatin1(column));
-  query.setFilter(asked.filter);
+  query.setFilter(asked.filter).setRaw(asked.raw ?? false);
 }
 
 function show(cell: Cell): string {
@@ -193,7 +194,6 @@ export function get(asked: Asked, expect: readonly string[], instead: Query['ins
 }
 
 interface AskedScan extends Asked {
-  readonly raw?: boolean;
   readonly reversed?: boolean;
   readonly start?: readonly [string, boolean];
   readonly stop?: readonly [string, boolean];
@@ -208,10 +208,7 @@ export function scan(asked: AskedScan, expect: readonly string[], instead: Query
     expect,
     instead,
     ask: async (context) => {
-      const query = new Scan()
-        .setRaw(asked.raw ?? false)
-        .setReversed(asked.reversed ?? false)
-        .setLimit(asked.limit);
+      const query = new Scan().setReversed(asked.reversed ?? false).setLimit(asked.limit);
       if (asked.start) query.withStartRow(fromLatin1(asked.start[0]), asked.start[1]);
       if (asked.stop) query.withStopRow(fromLatin1(asked.stop[0]), asked.stop[1]);
       if (asked.perFamily) {

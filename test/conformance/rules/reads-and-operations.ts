@@ -36,20 +36,41 @@ const counter = (value: number): string => String.fromCharCode(0, 0, 0, 0, 0, 0,
 export const readsAndOperations: readonly RuleCase[] = [
   {
     id: 'R47',
-    title: 'a raw scan gives puts and markers, within its time range and its own number of versions',
+    title: 'a raw scan or get gives puts and markers, within its time range and its own number of versions',
     families: { f: { versions: 5, keepDeletedCells: 'TRUE' } },
     writes: [put('q', 1, 'v1'), put('q', 2, 'v2'), put('q', 3, 'v3'), del('column', 'q', 2)],
-    queries: [stored(['v3', 'D@2', 'v2', 'v1']), scan({ raw: true, versions: 1 }, ['v3', 'D@2'])],
+    queries: [
+      stored(['v3', 'D@2', 'v2', 'v1']),
+      scan({ raw: true, versions: 1 }, ['v3', 'D@2']),
+      get({ raw: true, versions: 'all' }, ['v3', 'D@2', 'v2', 'v1']),
+      get({ raw: true }, ['v3', 'D@2']),
+    ],
+  },
+  {
+    id: 'R47b',
+    title: 'a filter of empty values gives the markers of a row',
+    families: { f: { versions: 5, keepDeletedCells: 'TRUE' } },
+    writes: [
+      put('p', 1, 'v'),
+      put('q', 1, 'v1'),
+      del('columns', 'q', 2),
+      put('q', 3, 'v3'),
+      del('row', '', 1),
+    ],
+    queries: ['scan' as const, 'get' as const].map((kind) =>
+      (kind === 'scan' ? scan : get)({ raw: true, filter: filters.value('EQUAL', '') }, ['DF@1', 'DC@2']),
+    ),
   },
   {
     id: 'R48',
-    title: 'a raw scan of single columns is refused',
+    title: 'a raw scan or get of single columns is refused',
     writes: [put('q', 1, 'v')],
     queries: [
       refused(async (table) => {
         const scanner = table.scan(new Scan().setRaw(true).addColumn('f', 'q'));
         await scanner.next();
       }, 'ERR_INVALID_ARGUMENT'),
+      refused((table) => table.get(new Get('r').setRaw(true).addColumn('f', 'q')), 'ERR_INVALID_ARGUMENT'),
     ],
   },
   {
