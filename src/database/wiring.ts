@@ -140,6 +140,7 @@ export class Wiring {
       intents: (schema) => this.features.intents(schema),
       entries: (schema, driver) => this.features.entries(schema, driver),
       writtenRow: (schema) => this.features.writtenRow(schema),
+      showsMarkers: engine.capabilities.deleteMarkers,
       onRestart: (changes) => {
         this.features.restarts += changes;
       },

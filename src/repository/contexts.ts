@@ -62,6 +62,8 @@ interface ContextSource {
   entries(schema: EntitySchema, driver: IntentDriver): RowEntries | undefined;
   /** The row that repositories write in place of a row, on such engines. Undefined: each row itself. */
   writtenRow(schema: EntitySchema): ((row: Uint8Array) => Uint8Array) | undefined;
+  /** Whether raw reads show delete markers. */
+  readonly showsMarkers: boolean;
   /** Receives the number of changes that start again because others changed their rows or claimed their unique values. */
   onRestart(changes: number): void;
   /** The transaction that the tables are of. */
@@ -171,6 +173,7 @@ export class Contexts {
         entriesOf,
         source.transaction,
         (changes) => source.onRestart(changes),
+        source.showsMarkers,
       );
       const { entries } = driver;
       const rowLock = this.lockOf(access.table.name);

@@ -48,6 +48,7 @@ export class Transaction {
       intents: intentsInTransaction(source),
       entries: (schema, driver) => source.entries(source.schemaOf(schema.target), driver),
       writtenRow: (schema) => source.writtenRow(source.schemaOf(schema.target)),
+      showsMarkers: source.showsMarkers,
       onRestart: (changes) => source.onRestart(changes),
       transaction: tables,
       deferred,

@@ -2,7 +2,8 @@
  * Applies changes on HBase, where one step changes one row (docs/extending.md). In order:
  *
  * 1. The row and its shadow are read.
- * 2. Intents are noted, and the index entries that the change touches are marked unverified.
+ * 2. Intents are noted, and the index entries that the change touches are marked unverified. Meanwhile delete markers of the row are
+ *    looked for, which may hide a put of their millisecond.
  * 3. The row is written with a new shadow, on condition that the shadow is the one that was read.
  * 4. After the answer, entries are verified or removed, effects are settled and intents end.
  *
@@ -55,6 +56,8 @@ const FOLLOWED = 'recorded changes, copies, referential rules or summaries about
 export class IntentDriver<Entries extends RowEntries | undefined = RowEntries | undefined> {
   readonly rows: DataRows;
   readonly entries: Entries;
+  /** The number of rounds under way. */
+  private rounds = 0;
 
   constructor(
     table: Table,
@@ -68,6 +71,8 @@ export class IntentDriver<Entries extends RowEntries | undefined = RowEntries | 
     readonly transaction?: TableTransaction,
     /** Receives the number of changes that start again. */
     private readonly onRestart?: (changes: number) => void,
+    /** Whether raw reads of the table show delete markers (capability `deleteMarkers`). */
+    private readonly showsMarkers = false,
   ) {
     this.rows = new DataRows(table, schema);
     this.entries = entriesOf(this);
@@ -138,19 +143,29 @@ export class IntentDriver<Entries extends RowEntries | undefined = RowEntries | 
   }
 
   private async round(works: readonly RowWork[], call: WholeCall): Promise<void> {
+    this.rounds++;
+    try {
+      await this.runRound(works, call);
+    } finally {
+      this.rounds--;
+    }
+  }
+
+  private async runRound(works: readonly RowWork[], call: WholeCall): Promise<void> {
     await this.load(works, call);
-    // A delete of this millisecond may precede the read, and would hide a put with the same timestamp (R32).
-    const seen = this.isAlone ? undefined : nextMillisecond(performance.now());
+    const loaded = performance.now();
     await Promise.all(works.map((work) => this.attempt(work, call)));
     const planned = works.filter(({ isDone }) => !isDone);
     const began = performance.now();
+    const unhidden = this.cannotBeHidden(planned, call);
     // Concurrently: if one of them refuses a row, what the others wrote is withdrawn.
     await allEnded([
       ...this.intents.map((intent) => intent.note(planned, this.rows, call)),
       this.entries?.mark(planned, call),
     ]);
     const marked = performance.now();
-    await seen;
+    // A delete of this millisecond may precede the read, and would hide a put with the same timestamp (R32).
+    if (!(await unhidden)) await nextMillisecond(loaded);
     const ready = planned.filter(({ isDone, isPutOff }) => !isDone && !isPutOff);
     // Too late: others may take the marks for abandoned before the row is written.
     const isLate = ready.length === 0 || performance.now() - began > WRITE_WINDOW / 2;
@@ -161,6 +176,23 @@ export class IntentDriver<Entries extends RowEntries | undefined = RowEntries | 
     // The caller is answered when its row is written. A retry, or a repair, needs the round to be over.
     if (written.length < planned.length || written.some(({ change }) => change === undefined)) await closing;
     else for (const work of written) work.closing = closing;
+  }
+
+  /**
+   * Whether no delete that precedes the read of the rows hides what is written in its millisecond, because the row has no delete markers:
+   * a read of them, beside the marks, costs less than the millisecond. Of several rows, beside other rounds, or by itself it costs more.
+   */
+  private async cannotBeHidden(works: readonly RowWork[], call: WholeCall): Promise<boolean> {
+    if (this.isAlone) return true;
+    const only = works.length === 1 ? works[0]! : undefined;
+    if (!this.showsMarkers || only === undefined || only.isOpenEnded || this.rounds > FEW_ROUNDS)
+      return false;
+    if (!only.altersEntries && this.intents.length === 0) return false;
+    // Where they cannot be read, the write waits.
+    return this.rows.hasMarkers(only.row, call).then(
+      (has) => !has,
+      () => false,
+    );
   }
 
   /**
@@ -245,9 +277,9 @@ export class IntentDriver<Entries extends RowEntries | undefined = RowEntries | 
         : [...mutations, deleteOutlived(work.row, outlived)];
     work.mutations = written;
     work.isOpenEnded = !areNewest(mutations, image, this.now());
-    const altersEntries = this.entries?.plan(work, after) ?? false;
+    work.altersEntries = this.entries?.plan(work, after) ?? false;
     work.renews =
-      altersEntries ||
+      work.altersEntries ||
       this.intents.some(({ renewsShadow }) => renewsShadow) ||
       image.isEmpty ||
       after.isEmpty ||
@@ -316,6 +348,9 @@ export class IntentDriver<Entries extends RowEntries | undefined = RowEntries | 
     await this.entries?.withdraw(idle);
   }
 }
+
+/** Rounds under way beside which a round looks for delete markers instead of waiting: with more of them the server has the work to do. */
+const FEW_ROUNDS = 4;
 
 const NOTHING_DONE: ChangeOutcome = Object.freeze({ ok: true, result: Result.EMPTY });
 

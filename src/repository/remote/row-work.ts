@@ -5,8 +5,10 @@ import type { EntryRepair } from '../../query/access.js';
 import { type EntitySchema, LIST_QUALIFIER, SHADOW_QUALIFIER, TOKEN_LENGTH } from '../../schema/types.js';
 import {
   type Cell,
+  CellType,
   Delete,
   familyNames,
+  filters,
   Get,
   type OperationOptions,
   Put,
@@ -73,6 +75,9 @@ export class FailingWork {
 
 /** Milliseconds from the first mark to the deadline of the row's write. */
 export const WRITE_WINDOW = 10_000;
+
+/** Of a raw read: the delete markers, and empty puts. */
+const EMPTY_VALUES = filters.value('EQUAL', '');
 
 /** Shorter than a token. Empty it would mean an absent cell. */
 const NO_SHADOW = Uint8Array.of(0);
@@ -141,6 +146,12 @@ export class DataRows {
     );
     await this.loadTexts(found);
     return found.map((result) => this.split(result));
+  }
+
+  /** Whether the row has delete markers. One of them may hide a put with the timestamp of its own (R32). */
+  async hasMarkers(row: Uint8Array, options: OperationOptions | undefined): Promise<boolean> {
+    const { cells } = await this.table.get(this.whole(row).setRaw(true).setFilter(EMPTY_VALUES), options);
+    return cells.some(({ type }) => type !== CellType.Put);
   }
 
   private whole(row: Uint8Array): Get {
@@ -254,6 +265,8 @@ export class RowWork {
   expects: readonly Expectation[] = [];
   /** Whether the change sets the row's shadow to its token. */
   renews = false;
+  /** Whether the change may alter entries, so that there are some to mark. */
+  altersEntries = false;
   /** Whether its entries are known only after the row was written, as with explicit timestamps. */
   isOpenEnded = false;
   /** Whether this attempt must wait for other writers. */
