@@ -1,9 +1,9 @@
 /** Exports entities of a query to files of NDJSON, CSV, Avro or Parquet, and imports such files into a repository. */
 
-import { rm, stat, writeFile } from 'node:fs/promises';
+import { rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { atFile, InvalidArgumentError, RowanError } from '../errors.js';
-import { removeOtherParts } from '../job/files/part-file.js';
+import { removeOtherParts, UNFINISHED_EXPORT } from '../job/files/part-file.js';
 import { definitionOf } from '../job/pipeline/phases.js';
 import { JobBuilder, prepareJob } from '../job/pipeline/pipeline.js';
 import { type PutTarget, putOverStored } from '../job/pipeline/sink.js';
@@ -64,7 +64,7 @@ export async function exportEntities(
   await ownFolder(
     folder,
     'entities export',
-    (file) => file === UNFINISHED || (/^part-\d+\./.test(file) && file.endsWith(`.${name}`)),
+    (file) => file === UNFINISHED_EXPORT || (/^part-\d+\./.test(file) && file.endsWith(`.${name}`)),
   );
   const job = new JobBuilder(
     engine,
@@ -78,7 +78,7 @@ export async function exportEntities(
     .to(format.sink(folder));
   const { name: jobName, steps } = (await prepareJob(job))!;
   const { phases, ...definition } = definitionOf(engine, jobName, steps);
-  const mark = join(folder, UNFINISHED);
+  const mark = join(folder, UNFINISHED_EXPORT);
   return runJob(
     engine,
     {
@@ -97,21 +97,6 @@ export async function exportEntities(
   );
 }
 
-/** The file of a folder whose export has not ended. */
-const UNFINISHED = 'export.unfinished';
-
-/** @throws InvalidArgumentError for a folder whose export has not ended: its files lack entities, and end anywhere. */
-async function requireEnded(paths: readonly string[]): Promise<void> {
-  for (const path of paths) {
-    const found = await stat(join(path, UNFINISHED)).catch(() => undefined);
-    if (found === undefined) continue;
-    throw new InvalidArgumentError(
-      `${path} has an export that has not ended (its file ${UNFINISHED} says so): entities are missing. Repeat the export, or name the ` +
-        'files to import what they have.',
-    );
-  }
-}
-
 /**
  * Puts one entity for each line, record, value or row of the files; for a folder that `exportEntities` wrote, of all of
  * its files, once the export has ended. Repeated puts change nothing but `@Version`, which is counted from what is stored; that of a file is ignored. Counters: `entities`, `bad lines`.
@@ -128,7 +113,6 @@ export async function importEntities(
   const { format = 'ndjson', separator } = options;
   const { versionProperty } = entity;
   const entities = entityFormat(format, entity, separator);
-  await requireEnded(paths);
   const source = await fileItems(format, paths, separator === undefined ? {} : { separator });
   return runJob(
     engine,

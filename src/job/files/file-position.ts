@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { InvalidArgumentError } from '../../errors.js';
 import type { Result, ResultScanner } from '../../table/index.js';
 import type { RowRange } from '../types.js';
+import { UNFINISHED_EXPORT } from './part-file.js';
 
 // — Positions in files as rows of a table, so that a job's splits and checkpoints can refer to them.
 
@@ -114,7 +115,7 @@ export function otherFiles(
 
 /**
  * Expands paths: folders into the files that a sink with this extension wrote there, in order; files stay as they are.
- * @throws InvalidArgumentError when there is none.
+ * @throws InvalidArgumentError when there is none, and for a folder whose export has not ended.
  */
 export async function filesAt(paths: readonly string[], extension: string): Promise<string[]> {
   const found = await Promise.all(paths.map((path) => filesOf(path, extension)));
@@ -128,9 +129,14 @@ export async function filesAt(paths: readonly string[], extension: string): Prom
 async function filesOf(path: string, extension: string): Promise<string[]> {
   const found = await stat(path).catch(() => undefined);
   if (found?.isDirectory() !== true) return [path];
-  const names = (await readdir(path)).filter(
-    (name) => name.startsWith('part-') && name.endsWith(`.${extension}`),
-  );
+  const all = await readdir(path);
+  if (all.includes(UNFINISHED_EXPORT)) {
+    throw new InvalidArgumentError(
+      `${path} has an export that has not ended (its file ${UNFINISHED_EXPORT} says so): items are missing. Repeat the export, or name the ` +
+        'files to read what they have.',
+    );
+  }
+  const names = all.filter((name) => name.startsWith('part-') && name.endsWith(`.${extension}`));
   return names.sort().map((name) => join(path, name));
 }
 

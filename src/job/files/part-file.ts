@@ -3,6 +3,9 @@ import { dirname, join } from 'node:path';
 import { atFile, CorruptionError } from '../../errors.js';
 import { makeFolder } from '../../folders.js';
 
+/** The file that a folder has until the export into it has ended. */
+export const UNFINISHED_EXPORT = 'export.unfinished';
+
 /** The name of a split's file. */
 export function partName(split: number, extension: string): string {
   return `part-${String(split).padStart(5, '0')}.${extension}`;

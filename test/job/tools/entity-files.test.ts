@@ -435,6 +435,13 @@ test('an export that has not ended is not imported, until it is repeated', async
     code: 'ERR_INVALID_ARGUMENT',
     message: expect.stringMatching(/unfinished has an export that has not ended .*Repeat the export/),
   });
+  const loading = bulkLoadFiles(into.engine, 'numbered', [files], {
+    format: 'ndjson',
+    folder: join(folder, 'sorted'),
+    items: {},
+    entities: { target: into.repository(Numbered), schema },
+  } as BulkLoadToolOptions);
+  await expect(loading).rejects.toThrow('has an export that has not ended');
   await exportEntities(from.engine, query, schema, files);
   expect(await readdir(files)).toEqual(['part-00000.ndjson']);
   await importing();
