@@ -30,7 +30,7 @@ test('a transaction that has ended is freed with the young objects', async () =>
       const { visits } = await places.getOrThrow({ id: 1 });
       await places.update({ id: 1 }, { visits: visits + 1 });
     });
-  const TRANSACTIONS = 2000;
+  const TRANSACTIONS = 1000;
   const bytesLeft = async (): Promise<number> => {
     collect();
     const before = process.memoryUsage().heapUsed;
@@ -40,8 +40,10 @@ test('a transaction that has ended is freed with the young objects', async () =>
     collect({ type: 'minor' });
     return (process.memoryUsage().heapUsed - before) / TRANSACTIONS;
   };
-  await bytesLeft();
-  // Some 250 bytes are left of each, 3 KiB where one of them is old from the start and keeps what it refers to.
-  expect(await bytesLeft()).toBeLessThan(1200);
+  const rounds: number[] = [];
+  for (let round = 0; round < 5; round++) rounds.push(await bytesLeft());
+  // Where one object of each is old from the start, and keeps what it refers to, 3 KiB are left in every round; else some 250 bytes, and in
+  // single rounds what else the process does.
+  expect(Math.min(...rounds)).toBeLessThan(1200);
   await db.close();
 });
