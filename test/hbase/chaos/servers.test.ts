@@ -1,11 +1,15 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { connect } from '../../../src/database.js';
 import type { HBaseAdmin } from '../../../src/hbase/admin/hbase-admin.js';
 import { connectHBase, type HBaseEngine } from '../../../src/hbase/engine.js';
 import { Get, Put, tableDescriptor } from '../../../src/table/index.js';
+import { scaled } from '../../proof/scale.js';
 import { GIVE_UP, PATIENCE } from '../patience.js';
 import { type HBaseServer, startHBase } from '../server/hbase-server.js';
 import { uniqueTable } from '../tables.js';
+import { declareAccounts, EntityTraffic } from './entity-traffic.js';
+import { RegionMover } from './region-moves.js';
 import { FAMILY, Traffic } from './traffic.js';
 
 const SESSION_TIMEOUT = 4000;
@@ -133,6 +137,46 @@ describe('a cluster of separate processes, with traffic running', () => {
     // A checkAndMutate whose answer was lost is the only call that is not sent again.
     for (const code of Object.keys(report.failures)) expect(code).toMatch(/^ERR_(CONNECTION|TIMEOUT)/);
     expect(report.acknowledged).toBeGreaterThan(1500);
+  });
+
+  it('keeps what writers of entities were told, and what follows the rows, while regions move and region servers are killed', async () => {
+    const declared = declareAccounts();
+    const given = {
+      masters: cluster.masters,
+      entities: [declared.Account, declared.Tally],
+      tables: 'create',
+    } as const;
+    const db = await connect(given);
+    const all = (await engine.admin.listTables()).map(({ name }) => name);
+    const traffic = new EntityTraffic(db, declared);
+    const flows = async (calls: number): Promise<void> => {
+      const goal = traffic.progress + calls;
+      await expect.poll(() => traffic.progress, PATIENCE).toBeGreaterThan(goal);
+    };
+    const moved = all.filter((name) => declared.tables.some((one) => name.startsWith(one)));
+    let endMoves: (() => Promise<number>) | undefined;
+    try {
+      await traffic.start();
+      await flows(100);
+      endMoves = new RegionMover(await engine.admin.getMaster()).keepMoving(engine.admin, moved);
+      for (const n of scaled([1], [0, 1, 2], [0, 1, 2, 2, 1, 0, 1, 0, 2])) {
+        await cluster.regionServer(n).kill();
+        await flows(200);
+        cluster.startRegionServer(n);
+        await flows(200);
+      }
+      expect(await endMoves()).toBeGreaterThan(0);
+    } finally {
+      await endMoves?.();
+      await traffic.stop();
+      await db.close();
+    }
+    const fresh = await connect(given);
+    await traffic.expectKept(fresh);
+    await fresh.close();
+    console.log(`entities: ${traffic.progress} calls, failures ${JSON.stringify(traffic.failures)}`);
+    for (const code of Object.keys(traffic.failures))
+      expect(code).toMatch(/^ERR_(CONNECTION|TIMEOUT|CONFLICT)/);
   });
 
   it('goes on when a region server hangs and comes back before its session ends', async () => {
