@@ -10,6 +10,7 @@ import { Get, Put, tableDescriptor } from '../../src/table/index.js';
 import type { HBaseServer } from '../hbase/server/hbase-server.js';
 import { HBASE_HOME } from '../hbase/server/layout.js';
 import { describeTable } from '../hbase/smoke.js';
+import { describeDenied } from './denied.js';
 import { type Kdc, REALM, startKdc } from './kdc.js';
 import { loadKerberosPackage } from './kerberos-package.js';
 import { startSecureHBase } from './secure-hbase.js';
@@ -75,6 +76,22 @@ for (const protection of PROTECTIONS) {
     return connect({ authenticator: tokenAuthenticator(token, { protection }) });
   });
 }
+
+/** Options by a token, which needs no tickets. */
+async function byToken(principal: string, cache: string) {
+  useTickets(cache);
+  try {
+    const token = await withEngine(kerberos(principal), (engine) => engine.admin.createDelegationToken());
+    return { masters: server.masters, retries: 3, authenticator: tokenAuthenticator(token) };
+  } finally {
+    useTickets('MEMORY:keytab');
+  }
+}
+
+describeDenied(
+  () => byToken('ann', 'MEMORY:keytab'),
+  () => byToken('carl', 'MEMORY:carl'),
+);
 
 describe('a secured cluster', () => {
   const whoAmI = (options: HBaseOptions): Promise<unknown> =>

@@ -12,7 +12,7 @@
  */
 
 import { toHex } from '../../bytes/index.js';
-import { ConflictError, RowanError, TimeoutError } from '../../errors.js';
+import { ConflictError, isWriteRefused, RowanError, TimeoutError } from '../../errors.js';
 import type { EntitySchema } from '../../schema/types.js';
 import {
   type BatchOutcome,
@@ -336,8 +336,8 @@ export class IntentDriver<Entries extends RowEntries | undefined = RowEntries | 
     return works.filter((work, i) => {
       const answer = answers[i]!;
       if (!answer.ok) work.fail(answer.error);
-      else if (answer.success === false) work.isSent = false;
-      else work.outcome = written(answer);
+      if (answer.ok ? answer.success === false : isUnwritten(answer.error)) work.isSent = false;
+      else if (answer.ok) work.outcome = written(answer);
       return answer.ok && answer.success !== false;
     });
   }
@@ -365,6 +365,11 @@ function loadedOf({ image, shadow }: RowWork): {
 function isSatisfied(image: RowImage, expectation: Expectation): boolean {
   if (expectation.kind === 'filter') return !image.isEmpty;
   return isSatisfiedBy(expectation, image.value(expectation.family, expectation.qualifier));
+}
+
+/** Whether the error says that nothing was written, nor will be by an earlier request that had no answer. */
+function isUnwritten(error: RowanError): boolean {
+  return isWriteRefused(error) && error.details['outcome'] === undefined;
 }
 
 function written(answer: BatchOutcome & { readonly ok: true }): ChangeOutcome {
