@@ -1,8 +1,9 @@
 import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { Worker } from 'node:worker_threads';
 import fc from 'fast-check';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import {
   JobBuilder,
   ndjsonFiles,
@@ -106,6 +107,32 @@ test('every value of every type comes back once, whoever died on the way', async
     ),
     { numRuns: scaled(2, 30, 800) },
   );
+});
+
+test('a file of many pieces is read without a listener for each of them', async () => {
+  const { engine } = await memoryStore();
+  const lines = join(folder, 'pieces.ndjson');
+  await writeFile(lines, Array.from({ length: 120 }, (_, small) => `{"small":${small}}\n`).join(''));
+  const files = join(folder, 'pieces');
+  const run = { batchRows: 3, checkpointRows: 6, parallel: 1 };
+  await new JobBuilder(engine, 'write')
+    .from(ndjsonSource([lines]))
+    .to(parquetFiles(files, { small: 'int32' }))
+    .run(run);
+  const on = vi.spyOn(Worker.prototype, 'on');
+  const counts: number[] = [];
+  const rows = new JobBuilder(engine, 'read')
+    .from(parquetSource([files]))
+    .map<number, unknown>((row, emit) => {
+      const [worker] = on.mock.contexts.slice(-1) as Worker[];
+      if (worker !== undefined) counts.push(worker.listenerCount('error'));
+      emit(0, row);
+    });
+  await rows.to(ndjsonFiles(join(folder, 'pieces-read'))).run(run);
+  on.mockRestore();
+  expect(counts).toHaveLength(120);
+  expect(Math.max(...counts)).toBeLessThan(4);
+  await engine.close();
 });
 
 test('what cannot be written or read says why', async () => {

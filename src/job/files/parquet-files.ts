@@ -128,18 +128,24 @@ class ThreadDecoder implements ParquetDecoder {
   ) {}
 
   async rows(first: number): Promise<readonly ParquetItem[]> {
-    this.worker ??= new Worker(this.file, {
-      name: 'rowan-parquet',
-      execArgv: [],
-      workerData: this.path,
-      resourceLimits: { maxOldGenerationSizeMb: LARGEST_HEAP },
-    });
+    this.worker ??= this.begin();
     const reply = await this.ask(this.worker, first).catch(async (error: unknown) => {
       await this.close();
       throw error;
     });
     if ('error' in reply) throw fromWire(reply.error);
     return reply.rows;
+  }
+
+  private begin(): Worker {
+    const worker = new Worker(this.file, {
+      name: 'rowan-parquet',
+      execArgv: [],
+      workerData: this.path,
+      resourceLimits: { maxOldGenerationSizeMb: LARGEST_HEAP },
+    });
+    // Errors that nobody waits for, as after the time limit, are ignored.
+    return worker.on('error', () => undefined);
   }
 
   private ask(worker: Worker, first: number): Promise<ParquetReply> {
@@ -156,8 +162,6 @@ class ThreadDecoder implements ParquetDecoder {
       const settle = (finish: () => void): void => {
         clearTimeout(timer);
         worker.off('error', failed).off('exit', exited).off('message', answered);
-        // Errors after the time limit are ignored.
-        worker.on('error', () => {});
         finish();
       };
       worker.once('error', failed).once('exit', exited).once('message', answered);
