@@ -103,7 +103,7 @@ const GROUPS = [
   // What threads of the store and the Bigtable engine need of it.
   {
     name: 'store-files',
-    test: /\/src\/store\/(fs|encoding|cache|row-cache|filter|match|cursor|file|scan|memstore\/(arena|cell-list|cell-order|leaf|newest-cells|row-index|memstore-cursor)|parallel\/(packed-groups|packed-rows|scan-run)|commit\/row-operations|background\/(job-run|drop-watch))/,
+    test: /\/src\/store\/(fs|encoding|cache|row-cache|filter|match|cursor|file|scan|memstore\/(arena|cell-list|cell-order|leaf|newest-cells|row-index|memstore-cursor)|parallel\/(packed-groups|packed-puts|packed-rows|scan-run)|commit\/row-operations|background\/(job-run|drop-watch))/,
   },
   // The helper of `using`, which commands alone have, too: all of these load the engine.
   {

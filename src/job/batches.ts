@@ -1,8 +1,15 @@
 /** Reads the rows of a split and passes them to its work in batches. */
 
 import { keyAfter } from '../bytes/index.js';
-import { RawRow, type Result, type ResultScanner, type Scan, type SyncTable } from '../table/index.js';
-import type { JobPhase, JobReadable, RawRowWork, RowWeight, SplitWork } from './types.js';
+import {
+  RawRow,
+  type Result,
+  type ResultScanner,
+  type Scan,
+  type SyncTable,
+  type ThreadedScanner,
+} from '../table/index.js';
+import type { DerivedPutsWork, JobPhase, JobReadable, RawRowWork, RowWeight, SplitWork } from './types.js';
 
 /** The number of rows of a synchronous scan that are processed before other events of the process run. */
 const ROWS_OF_A_TURN = 4096;
@@ -27,6 +34,8 @@ interface BatchOptions {
   /** The number of threads that read; 1: the calling one. */
   readonly threads: number;
   readonly signal: AbortSignal;
+  /** The most rows whose puts threads make at a time; undefined: they make none. */
+  readonly derivedRows?: number | undefined;
 }
 
 /**
@@ -36,11 +45,14 @@ interface BatchOptions {
 export function openBatches(
   table: JobReadable,
   scan: Scan,
-  work: Pick<SplitWork, 'rows' | 'raw'>,
-  { weigh, sync, threads, signal }: BatchOptions,
+  work: Pick<SplitWork, 'rows' | 'raw' | 'derived'>,
+  { weigh, sync, threads, signal, derivedRows }: BatchOptions,
 ): Batches {
   if (sync && work.raw !== undefined && weigh === undefined && readsRawRows(table)) {
-    return new RawBatches(openRawRows(table, scan, threads, signal), work.raw);
+    const threaded = scanInThreads(table, scan, threads, signal);
+    if (threaded !== undefined && work.derived !== undefined && derivedRows !== undefined)
+      return new DerivedBatches(threaded, work.derived, derivedRows);
+    return new RawBatches(threaded ?? openRawRows(table, scan), work.raw);
   }
   return new ResultBatches(table.scan(scan, { signal }), work, weigh);
 }
@@ -54,11 +66,19 @@ interface RawRows {
   close(): void;
 }
 
-function openRawRows(table: RawRowTable, scan: Scan, threads: number, signal: AbortSignal): RawRows {
+function scanInThreads(
+  table: RawRowTable,
+  scan: Scan,
+  threads: number,
+  signal: AbortSignal,
+): ThreadedScanner | undefined {
+  if (threads === 1) return undefined;
   const { startRow, includeStartRow, stopRow } = scan;
   const range = { start: includeStartRow ? startRow : keyAfter(startRow), stop: stopRow };
-  const threaded = threads === 1 ? undefined : table.scanInThreads?.(scan, [range], { threads, signal });
-  if (threaded !== undefined) return threaded;
+  return table.scanInThreads?.(scan, [range], { threads, signal });
+}
+
+function openRawRows(table: RawRowTable, scan: Scan): RawRows {
   const scanner = table.scanSync(scan);
   return { next: (into) => scanner.nextRaw!(into), close: () => scanner.close() };
 }
@@ -132,6 +152,28 @@ class RawBatches implements Batches {
 
   close(): void {
     this.reading.close();
+  }
+}
+
+/** Each batch is a packet of a thread. */
+class DerivedBatches implements Batches {
+  constructor(
+    private readonly scanner: ThreadedScanner,
+    private readonly work: DerivedPutsWork,
+    private readonly maxRows: number,
+  ) {}
+
+  async next(): Promise<Batch | undefined> {
+    const { scanner, work, maxRows } = this;
+    const packet = await scanner.nextPuts({ ...work.puts, maxRows });
+    if (packet === undefined) return undefined;
+    await work.take(packet);
+    const { rows, bytes, last } = packet;
+    return { given: rows, rows, bytes, last };
+  }
+
+  close(): void {
+    this.scanner.close();
   }
 }
 

@@ -128,6 +128,7 @@ export class SplitRun {
       sync,
       threads: settings.threads,
       signal,
+      derivedRows: isPaced(settings) ? undefined : settings.checkpointRows,
     });
     let wanted = Math.min(FIRST_BATCH, settings.batchRows);
     try {
@@ -219,6 +220,11 @@ export class SplitRun {
       { details: { job: this.environment.store.job, split: this.split } },
     );
   }
+}
+
+/** Whether rows come one by one, for a rate. */
+function isPaced({ rowsPerSecond, bytesPerSecond }: RunSettings): boolean {
+  return rowsPerSecond !== undefined || bytesPerSecond !== undefined;
 }
 
 async function closed(work: SplitWork): Promise<void> {

@@ -1,7 +1,7 @@
 /** The public types of jobs. */
 
 import type { JsonValue } from '../codec/index.js';
-import type { RawRow, Result, Scan, Table } from '../table/index.js';
+import type { DerivedPuts, PackedDerivedPuts, RawRow, Result, Scan, Table } from '../table/index.js';
 
 /** Rows [start, stop) of a table; an empty bound is open. */
 export interface RowRange {
@@ -104,6 +104,8 @@ export interface SplitWork {
   rows(rows: readonly Result[]): void | Promise<void>;
   /** The same for raw rows; used instead if the table can reuse one row. */
   readonly raw?: RawRowWork | undefined;
+  /** The same for puts that threads make of rows; used instead if threads read. */
+  readonly derived?: DerivedPutsWork | undefined;
   /** The last row up to which all work is done, asked after `commit`. If omitted: the last row passed in. */
   doneUpTo?(): Uint8Array | undefined;
   /** Makes the work so far durable. Its result is stored with the checkpoint. */
@@ -120,6 +122,13 @@ export interface RawRowWork {
   row(row: RawRow): void | Promise<void>;
   /** Called after the last row of each batch. */
   flush(): void | Promise<void>;
+}
+
+/** Work on puts that threads make of rows. */
+export interface DerivedPutsWork {
+  readonly puts: Omit<DerivedPuts, 'maxRows'>;
+  /** Processes the puts of some rows. */
+  take(packet: PackedDerivedPuts): void | Promise<void>;
 }
 
 /** Anything a pass can read: a table, or files that present themselves as one. */

@@ -1,5 +1,6 @@
 export * from './admin.js';
 export * from './checks.js';
+export * from './derived-puts.js';
 export * from './descriptor.js';
 export * from './engine.js';
 export * from './filter/filters.js';

@@ -1,5 +1,6 @@
 import { copyBytes, EMPTY_BYTES } from '../bytes/index.js';
 import { checkRow } from './checks.js';
+import type { PackedPutBytes } from './derived-puts.js';
 import { type Durability, Put } from './mutation.js';
 
 const NO_NUMBERS = new Uint32Array(0);
@@ -118,6 +119,23 @@ export class ColumnPuts {
     readonly qualifier: Uint8Array,
     readonly durability: Durability,
   ) {}
+
+  /** Puts whose bytes and ends are known, none of which may only create a row. */
+  static of(
+    table: string,
+    family: string,
+    qualifier: Uint8Array,
+    durability: Durability,
+    { rowEnds, valueEnds, bytes }: PackedPutBytes,
+  ): ColumnPuts {
+    const puts = new ColumnPuts(table, family, qualifier, durability);
+    for (let i = 0; i < rowEnds.length; i++) {
+      puts.rowEnds.push(rowEnds[i]!);
+      puts.valueEnds.push(valueEnds[i]!);
+    }
+    puts.bytes = bytes;
+    return puts;
+  }
 
   get count(): number {
     return this.rowEnds.length;

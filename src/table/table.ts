@@ -1,6 +1,7 @@
 import { equalBytes } from '../bytes/index.js';
 import { InvalidArgumentError, RowanError } from '../errors.js';
 import { checkOptions, checkPositiveInteger, describe } from './checks.js';
+import type { CellColumn, DerivedPuts, PackedDerivedPuts } from './derived-puts.js';
 import { Get, type Scan } from './get-and-scan.js';
 import {
   type Append,
@@ -248,12 +249,6 @@ export interface ThreadedScanOptions {
   readonly signal?: AbortSignal | undefined;
 }
 
-/** A column, of which a row has at most one version. */
-export interface CellColumn {
-  readonly family: string;
-  readonly qualifier: Uint8Array;
-}
-
 /** The part of each row that a scan returns. */
 export interface GroupedColumns {
   /** Rows of a packet with the same bytes in these columns are one group. */
@@ -294,6 +289,11 @@ export interface ThreadedScanner {
     columns: GroupedColumns,
     take: (packed: PackedGroups) => void,
   ): Promise<{ readonly rows: number; readonly bytes: number }>;
+  /**
+   * Gives puts that are made of the rows, in packets, in the order of the rows; undefined at the end. Each call is the same. @throws as
+   * `next`.
+   */
+  nextPuts(made: DerivedPuts): Promise<PackedDerivedPuts | undefined>;
   /** May be called at any time and repeatedly. */
   close(): void;
 }

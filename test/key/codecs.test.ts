@@ -2,6 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, expectTypeOf, it } from 'vitest';
 import { compareBytes, fromHex, toHex } from '../../src/bytes/index.js';
 import { withoutGenerating } from '../../src/codegen/generated.js';
+import type { BaseCodec } from '../../src/key/codecs/index.js';
 import { asciiReader } from '../../src/key/codecs/text.js';
 import {
   bigint,
@@ -500,4 +501,39 @@ it('encoded values keep their bytes while others are encoded', () => {
   const values = lengths.map((length, i) => String.fromCharCode(97 + (i % 26)).repeat(length));
   const encoded = values.map((value) => text.encode(value));
   expect(encoded.map((each) => Buffer.from(each).toString())).toEqual(values);
+});
+
+it('bytes between the first and the last of a codec are what it writes of the value that it reads', () => {
+  const codecs = cases
+    .map(({ codec }) => codec as unknown as BaseCodec<unknown>)
+    .filter(({ copied }) => copied !== undefined);
+  expect(codecs.map(({ name }) => name).sort()).toEqual(
+    [
+      'boolean',
+      'date',
+      'int16',
+      'int32',
+      'int53',
+      'int64',
+      'int8',
+      'uint16',
+      'uint32',
+      'uint64',
+      'uint8',
+    ].sort(),
+  );
+  for (const codec of codecs) {
+    const { first, last } = codec.copied!;
+    const isBetween = (bytes: Uint8Array): boolean =>
+      compareBytes(bytes, first) >= 0 && compareBytes(bytes, last) <= 0;
+    const near = fc
+      .tuple(fc.constantFrom(first, last), fc.integer({ min: -2, max: 2 }))
+      .map(([end, by]) => Uint8Array.from(end, (byte, i) => (i === end.length - 1 ? byte + by : byte)));
+    fc.assert(
+      fc.property(fc.oneof(bytesOf(codec.fixedLength!), near), (bytes) => {
+        if (isBetween(bytes)) expect(toHex(codec.encode(codec.decode(bytes)))).toBe(toHex(bytes));
+        else expect(() => codec.decode(bytes)).toThrow();
+      }),
+    );
+  }
 });

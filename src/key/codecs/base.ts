@@ -146,6 +146,14 @@ export abstract class BaseCodec<T> implements ScalarCodec<T> {
   readonly uniform: 'bytes' | 'digits' | undefined = undefined;
   /** The type of all values, where it is one that JSON lacks. Undefined for all other codecs. */
   readonly valueType: 'bigint' | 'date' | 'bytes' | undefined = undefined;
+  /**
+   * The first and the last bytes of all values, if each byte string of `fixedLength` between them is what `write` writes of the value that
+   * `read` reads from it: who copies it need not read it.
+   */
+  get copied(): { readonly first: Uint8Array; readonly last: Uint8Array } | undefined {
+    return undefined;
+  }
+
   readonly $type?: T;
 
   /** Appends the value's bytes, without escapes or terminator. @throws RowanError `ERR_CODEC`. */

@@ -143,6 +143,11 @@ export class DateCodec extends BaseCodec<Date> {
     this.ordered = flip !== 0;
   }
 
+  override get copied(): { readonly first: Uint8Array; readonly last: Uint8Array } | undefined {
+    if (!this.ordered) return undefined;
+    return { first: this.encode(new Date(-MAX_DATE)), last: this.encode(new Date(MAX_DATE)) };
+  }
+
   write(value: Date, out: KeyWriter): void {
     writeSafe(timeOf(value, this.name), this.flip, out);
   }

@@ -185,6 +185,10 @@ export class BooleanCodec extends BaseCodec<boolean> {
     super();
   }
 
+  override get copied(): { readonly first: Uint8Array; readonly last: Uint8Array } | undefined {
+    return this.yes === 1 ? { first: Uint8Array.of(0), last: Uint8Array.of(1) } : undefined;
+  }
+
   write(value: boolean, out: KeyWriter): void {
     if (typeof value !== 'boolean') throw badValue(this.name, value, 'true or false');
     out.push(value ? this.yes : 0);

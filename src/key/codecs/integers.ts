@@ -29,6 +29,10 @@ export class IntegerCodec extends BaseCodec<number> {
     this.bias = -min;
   }
 
+  override get copied(): { readonly first: Uint8Array; readonly last: Uint8Array } {
+    return { first: this.encode(this.min), last: this.encode(this.max) };
+  }
+
   write(value: number, out: KeyWriter): void {
     if (!Number.isInteger(value) || value < this.min || value > this.max) {
       throw badValue(this.name, value, `a whole number from ${this.min} to ${this.max}`);
@@ -125,6 +129,10 @@ class SafeIntegerCodec extends BaseCodec<number> {
   readonly name = 'int53';
   readonly fixedLength = 8;
 
+  override get copied(): { readonly first: Uint8Array; readonly last: Uint8Array } {
+    return { first: this.encode(Number.MIN_SAFE_INTEGER), last: this.encode(Number.MAX_SAFE_INTEGER) };
+  }
+
   write(value: number, out: KeyWriter): void {
     if (!Number.isSafeInteger(value)) {
       throw badValue(
@@ -161,6 +169,10 @@ export class BigIntegerCodec extends BaseCodec<bigint> {
   ) {
     super();
     this.flip = min < 0n ? SIGN : 0;
+  }
+
+  override get copied(): { readonly first: Uint8Array; readonly last: Uint8Array } {
+    return { first: this.encode(this.min), last: this.encode(this.max) };
   }
 
   write(value: bigint, out: KeyWriter): void {

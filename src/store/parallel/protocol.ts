@@ -1,7 +1,14 @@
 /** Messages between a scan by several threads, or a verification, and its threads. */
 
 import type { WireError } from '../../errors.js';
-import type { FamilyDescriptor, GroupedColumns, PackedGroups, Scan } from '../../table/index.js';
+import type {
+  DerivedPuts,
+  FamilyDescriptor,
+  GroupedColumns,
+  PackedDerivedPuts,
+  PackedGroups,
+  Scan,
+} from '../../table/index.js';
 import type { JobInput } from '../background/job.js';
 import type { SharedBlock } from '../encoding/index.js';
 import type { FileMeta } from '../file/footer.js';
@@ -53,6 +60,11 @@ export interface ScanPart {
   readonly stop: Uint8Array;
 }
 
+/** What packets have instead of rows. */
+export type Asked = GroupedColumns | DerivedPuts;
+
+export type Packet = PackedRows | PackedGroups | PackedDerivedPuts;
+
 /** A message to a thread; `scan` is the number of the scan or verification. Parts are read at once, each until its packets are used up. */
 export type ScanRequest = { readonly scan: number } & (
   | { readonly open: SharedView }
@@ -61,8 +73,8 @@ export type ScanRequest = { readonly scan: number } & (
       readonly part: number;
       readonly of: ScanPart;
       readonly packets: number;
-      /** Packets have values of columns, not rows. */
-      readonly columns: GroupedColumns | undefined;
+      /** Packets have values of columns, or puts that are made of the rows. */
+      readonly asked: Asked | undefined;
       readonly blocks: readonly HeldBlock[];
     }
   /** Verifies some blocks of a file; each step is one packet. */
@@ -81,7 +93,7 @@ export interface Counted {
 
 /** A message from a thread. The last of a part has `counted` or `error`, the last of a scan or verification has `closed`. */
 export type ScanReply = { readonly scan: number } & (
-  | { readonly part: number; readonly packed: PackedRows | PackedGroups }
+  | { readonly part: number; readonly packed: Packet }
   | { readonly part: number; readonly counted: Counted }
   | { readonly part: number; readonly error: WireError }
   /** A step of a verification has read so many bytes. */

@@ -2,7 +2,7 @@
 
 import { prepareCodecs } from '../../compression/index.js';
 import { toWire } from '../../errors.js';
-import { type PackedGroups, RawRow, Scan, TimeRange } from '../../table/index.js';
+import { RawRow, Scan, TimeRange } from '../../table/index.js';
 import { BlockCache, FileHandleCache } from '../cache.js';
 import type { CellCursor } from '../cursor.js';
 import { DataBlock } from '../encoding/index.js';
@@ -19,9 +19,12 @@ import { RegionScanner } from '../scan/region-scanner.js';
 import { KnownColumns } from '../scan/row-run.js';
 import type { FamilySource, ReadHint, ScanContext } from '../scan/store-read.js';
 import { GroupPacker } from './packed-groups.js';
-import { type PackedRows, RowPacker } from './packed-rows.js';
+import { PutsPacker } from './packed-puts.js';
+import { RowPacker } from './packed-rows.js';
 import type {
+  Asked,
   HeldBlock,
+  Packet,
   ScanPart,
   ScanReply,
   ScanRequest,
@@ -102,13 +105,13 @@ class ScanRun {
     this.context = { readPoint: view.readPoint, now: view.now, random: Math.random };
   }
 
-  async read({ part: number, of: part, packets, columns, blocks }: PartRequest): Promise<void> {
+  async read({ part: number, of: part, packets, asked, blocks }: PartRequest): Promise<void> {
     const state = { packets, wake: () => {} };
     this.parts.set(number, state);
     try {
       const sources = await this.sourcesOf(part.region);
       if (this.closed) return;
-      const packer = packets === 0 ? undefined : columns ? new GroupPacker(columns) : new RowPacker();
+      const packer = packets === 0 ? undefined : packerOf(asked);
       const lent = new LentBlocks(sources, blocks);
       const reading = lent.during(() => new PartReading(sources, this.boundTo(part), this.context, packer));
       try {
@@ -217,7 +220,7 @@ class PartReading {
   rows = 0;
   bytes = 0;
   /** The rows that the last step read, if it is time to send them. */
-  packed: PackedRows | PackedGroups | undefined;
+  packed: Packet | undefined;
   private readonly raw = new RawRow();
   private readonly scanner: PlainScanner | RegionScanner;
   private ended = false;
@@ -226,7 +229,7 @@ class PartReading {
     sources: readonly FamilySource[],
     scan: Scan,
     context: ScanContext,
-    private readonly packer: RowPacker | GroupPacker | undefined,
+    private readonly packer: Packer | undefined,
   ) {
     this.scanner = PlainScanner.open(sources, scan, context) ?? RegionScanner.forScan(sources, scan, context);
   }
@@ -358,12 +361,22 @@ type BeginRequest =
   | { readonly open: SharedView }
   | { readonly verify: SharedFile; readonly blocks: BlockRange };
 
-function buffersOf(packed: PackedRows | PackedGroups): ArrayBuffer[] {
-  const arrays =
-    'heads' in packed
-      ? [packed.heads, packed.timestamps, packed.bytes]
-      : [packed.keyLengths, packed.keys, packed.groupOf, packed.lengths, packed.bytes];
-  return arrays.map(({ buffer }) => buffer as ArrayBuffer);
+type Packer = RowPacker | GroupPacker | PutsPacker;
+
+function packerOf(asked: Asked | undefined): Packer {
+  if (asked === undefined) return new RowPacker();
+  return 'by' in asked ? new GroupPacker(asked) : new PutsPacker(asked);
+}
+
+function buffersOf(packed: Packet): ArrayBuffer[] {
+  return arraysOf(packed).map(({ buffer }) => buffer as ArrayBuffer);
+}
+
+function arraysOf(packed: Packet): readonly (Uint8Array | Int32Array | Float64Array)[] {
+  if ('heads' in packed) return [packed.heads, packed.timestamps, packed.bytes];
+  if ('puts' in packed)
+    return packed.puts.flatMap(({ rowEnds, valueEnds, bytes }) => [rowEnds, valueEnds, bytes]);
+  return [packed.keyLengths, packed.keys, packed.groupOf, packed.lengths, packed.bytes];
 }
 
 /** The scan with its methods. */

@@ -7,13 +7,16 @@
  * 2. Rows are given in the order of the ranges and keys: the parts are read out of order, but given in order.
  * 3. A part comes with the blocks that are in the cache. They are held, so that their memory is not used again, until the thread has said
  *    that it has read the part, or that it reads no more.
- * 4. At most `threads` * `PARTS_AHEAD` parts have begun that are not given, each with at most `PACKETS_AHEAD` packets in memory.
+ * 4. At most `threads` * `PARTS_AHEAD` parts have begun that are not given, each with at most `PACKETS_AHEAD` packets in memory
+ *    (`PACKETS_OF_PUTS_AHEAD`).
  */
 
 import { abortError, fromWire, type RowanError } from '../../errors.js';
 import type {
+  DerivedPuts,
   Filter,
   GroupedColumns,
+  PackedDerivedPuts,
   PackedGroups,
   RawRow,
   Scan,
@@ -27,12 +30,14 @@ import { endedReader, held, overlaps, type ScannerCore } from '../read/table-sca
 import type { Region, VersionSource } from '../region/region.js';
 import type { TableState } from '../table-state.js';
 import { type PackedRows, RowUnpacker } from './packed-rows.js';
-import type { Counted, HeldBlock, ScanPart, ScanReply, SharedFamily } from './protocol.js';
+import type { Asked, Counted, HeldBlock, Packet, ScanPart, ScanReply, SharedFamily } from './protocol.js';
 import type { ReaderThread, ReaderThreads, ThreadedWork } from './reader-threads.js';
 import { scanParts } from './scan-parts.js';
 
 const PARTS_AHEAD = 2;
 const PACKETS_AHEAD = 16;
+/** Packets of puts are larger. */
+const PACKETS_OF_PUTS_AHEAD = 2;
 
 /** Whether threads return the rows of a scan that one thread would. Filters that count rows, or end the scan, need all of them. */
 export function isForThreads({ reversed, raw, limit, batch, filter }: Scan): boolean {
@@ -68,7 +73,7 @@ interface HeldRegion {
 /** A part that was given to a thread. */
 interface RunningPart {
   readonly thread: ReaderThread;
-  readonly packets: (PackedRows | PackedGroups)[];
+  readonly packets: Packet[];
   done: boolean;
 }
 
@@ -97,8 +102,8 @@ export class ThreadedScan implements ThreadedScanner, ThreadedWork, IdleReader {
   private unpacker: RowUnpacker | undefined;
   /** The number of a part whose packet was given. */
   private given: number | undefined;
-  /** Set in {@link groups}. */
-  private columns: GroupedColumns | undefined;
+  /** Set in {@link groups} and {@link nextPuts}. */
+  private asked: Asked | undefined;
   private counting = false;
   /** What the parts that are read have. */
   private readonly read = { rows: 0, bytes: 0, parts: 0 };
@@ -176,7 +181,7 @@ export class ThreadedScan implements ThreadedScanner, ThreadedWork, IdleReader {
   }
 
   async groups(columns: GroupedColumns, take: (packed: PackedGroups) => void): Promise<Counted> {
-    this.columns = columns;
+    this.asked = columns;
     try {
       for (;;) {
         const packet = this.nextPacket();
@@ -188,6 +193,20 @@ export class ThreadedScan implements ThreadedScanner, ThreadedWork, IdleReader {
       this.close();
     }
     return this.read;
+  }
+
+  async nextPuts(made: DerivedPuts): Promise<PackedDerivedPuts | undefined> {
+    this.used = true;
+    this.asked = made;
+    for (;;) {
+      const packet = this.nextPacket();
+      if (packet) return packet as PackedDerivedPuts;
+      if (packet === null) {
+        this.close();
+        return undefined;
+      }
+      await this.message();
+    }
   }
 
   /** Undefined: a message must be awaited. */
@@ -204,7 +223,7 @@ export class ThreadedScan implements ThreadedScanner, ThreadedWork, IdleReader {
   }
 
   /** The next packet in order; the one before is used up. Null at the end; undefined: a message must be awaited. */
-  private nextPacket(): PackedRows | PackedGroups | null | undefined {
+  private nextPacket(): Packet | null | undefined {
     const { given } = this;
     if (given !== undefined) this.running.get(given)?.thread.send({ scan: this.number, more: given });
     this.given = undefined;
@@ -248,7 +267,7 @@ export class ThreadedScan implements ThreadedScanner, ThreadedWork, IdleReader {
    * part, and the first would get them all.
    */
   private dispatch(): void {
-    const { columns } = this;
+    const { asked } = this;
     const counting = this.counting;
     while (this.begun < this.parts.length && this.running.size < this.threads.length * PARTS_AHEAD) {
       const open = (thread: ReaderThread): number => {
@@ -259,14 +278,18 @@ export class ThreadedScan implements ThreadedScanner, ThreadedWork, IdleReader {
       const thread = this.threads.reduce((least, other) => (open(other) < open(least) ? other : least));
       this.threads = [...this.threads.filter((other) => other !== thread), thread];
       this.running.set(this.begun, { thread, packets: [], done: false });
-      const packets = counting ? 0 : PACKETS_AHEAD;
+      const packets = counting
+        ? 0
+        : asked !== undefined && 'row' in asked
+          ? PACKETS_OF_PUTS_AHEAD
+          : PACKETS_AHEAD;
       const of = this.parts[this.begun]!;
       thread.send({
         scan: this.number,
         part: this.begun,
         of,
         packets,
-        columns,
+        asked,
         blocks: this.lend(this.begun, of, thread),
       });
       this.begun++;

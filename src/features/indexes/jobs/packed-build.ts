@@ -1,11 +1,12 @@
 import { toLatin1 } from '../../../bytes/index.js';
-import type { RawRowWork, SplitContext, SplitWork } from '../../../job/types.js';
+import type { DerivedPutsWork, RawRowWork, SplitContext, SplitWork } from '../../../job/types.js';
 import { KeyWriter } from '../../../key/codecs/index.js';
 import { applyReadSet, readColumns } from '../../../query/projection.js';
 import {
   type AtomicStep,
   ColumnPuts,
   Get,
+  type PackedDerivedPuts,
   RawRow,
   type Result,
   type StepTable,
@@ -13,6 +14,7 @@ import {
 import type { NewEntries } from '../entity-indexes.js';
 import { dataRowOf, ENTRY_QUALIFIER, INDEX_FAMILY, type IndexEntry } from '../entry.js';
 import { putOf } from '../plan.js';
+import { derivedEntries } from './derived-entries.js';
 import { entriesOfCells } from './embedded-work.js';
 import { type IndexTarget, isOwn } from './target.js';
 
@@ -63,6 +65,8 @@ class GatheredEntries {
  */
 export class PackedBuildWork implements SplitWork {
   readonly raw: RawRowWork = { row: (row) => this.row(row), flush: () => this.flush() };
+  /** Threads that read make the entries, too. */
+  readonly derived: DerivedPutsWork | undefined;
   private gathered: GatheredEntries;
   /** The write of the previous entries. */
   private writing: Promise<void> = Promise.resolve();
@@ -75,7 +79,9 @@ export class PackedBuildWork implements SplitWork {
     private readonly table: StepTable,
     private readonly context: SplitContext,
     private readonly touched: ReadonlySet<string>,
+    made: DerivedPutsWork['puts'] | undefined,
   ) {
+    this.derived = made && { puts: made, take: (packet) => this.take(packet) };
     this.gathered = new GatheredEntries(target.indexes.tableName);
   }
 
@@ -86,7 +92,9 @@ export class PackedBuildWork implements SplitWork {
     touched: ReadonlySet<string>,
   ): ((context: SplitContext) => PackedBuildWork) | undefined {
     const entries = entriesOfCells(target);
-    return entries && ((context) => new PackedBuildWork(target, entries, table, context, touched));
+    if (entries === undefined) return undefined;
+    const made = derivedEntries(target);
+    return (context) => new PackedBuildWork(target, entries, table, context, touched, made);
   }
 
   async rows(rows: readonly Result[]): Promise<void> {
@@ -119,6 +127,20 @@ export class PackedBuildWork implements SplitWork {
     for (const entry of indexes.entriesOf(row.toResult())[0]!) this.gathered.add(entry);
   }
 
+  private async take({ rows, puts, others }: PackedDerivedPuts): Promise<void> {
+    const { tableName } = this.target.indexes;
+    for (const each of puts)
+      await this.start((step) =>
+        this.step(ColumnPuts.of(tableName, INDEX_FAMILY, ENTRY_QUALIFIER, DURABILITY, each), step),
+      );
+    for (let from = 0; from < others.length; from += STEP) {
+      const some = others.slice(from, from + STEP);
+      await this.start((step) => some.reduce((written, row) => written + this.putEntriesOf(row, step), 0));
+    }
+    this.own += rows;
+    this.flush();
+  }
+
   private flush(): void {
     this.context.count('rows', this.own);
     this.own = 0;
@@ -138,15 +160,20 @@ export class PackedBuildWork implements SplitWork {
     const { puts } = this.gathered;
     if (puts.count === 0) return;
     this.gathered = new GatheredEntries(this.target.indexes.tableName);
+    await this.start((step) => this.step(puts, step));
+  }
+
+  /** Begins a step once the previous one is written. `write` returns the number of entries. */
+  private async start(write: (step: AtomicStep) => number): Promise<void> {
     await this.writing;
-    this.writing = this.write(puts);
+    this.writing = this.written(write);
     // The next one to wait for it sees the error.
     this.writing.catch(() => undefined);
   }
 
-  /** Writes entries. Resolves when they are in the WAL. */
-  private async write(puts: ColumnPuts): Promise<void> {
-    this.context.count('entries', await this.table.atomic((step) => this.step(puts, step)));
+  /** Resolves when the entries are in the WAL. */
+  private async written(write: (step: AtomicStep) => number): Promise<void> {
+    this.context.count('entries', await this.table.atomic(write));
   }
 
   /** Returns the number of entries that it wrote. */
@@ -156,14 +183,21 @@ export class PackedBuildWork implements SplitWork {
     for (let i = 0; i < puts.count; i++) {
       const row = puts.rowAt(i);
       const touched = this.touchedRow(row);
-      const entries =
-        touched === undefined
-          ? [{ row: row.slice(), value: puts.bytes.slice(puts.rowEnds[i], puts.valueEnds[i]) }]
-          : this.target.indexes.entriesOf(this.readRow(touched, step))[0]!;
-      for (const entry of entries) this.put(entry, step);
-      written += entries.length;
+      if (touched !== undefined) {
+        written += this.putEntriesOf(touched, step);
+        continue;
+      }
+      this.put({ row: row.slice(), value: puts.bytes.slice(puts.rowEnds[i], puts.valueEnds[i]) }, step);
+      written++;
     }
     return written;
+  }
+
+  /** Writes the entries of a row as it is now, and returns their number. */
+  private putEntriesOf(row: Uint8Array, step: AtomicStep): number {
+    const entries = this.target.indexes.entriesOf(this.readRow(row, step))[0]!;
+    for (const entry of entries) this.put(entry, step);
+    return entries.length;
   }
 
   /** The row of the entity, if it was written since the build began. */

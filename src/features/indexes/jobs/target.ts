@@ -81,12 +81,16 @@ export interface VerifyOptions {
   readonly run?: JobRunOptions;
 }
 
+/** Whether each row of the table is taken for one of the entity, the only one, which has no record type. */
+export function isAlone({ indexes: { schema } }: IndexTarget): boolean {
+  return schema.table.entities.length === 1 && schema.key.recordType === undefined;
+}
+
 /** Whether a row belongs to the entity. */
-export function isOwn({ indexes: { schema } }: IndexTarget, { row }: Pick<Result, 'row'>): boolean {
+export function isOwn(target: IndexTarget, { row }: Pick<Result, 'row'>): boolean {
   // In a table with one entity and no record types every other row is reported as foreign. Otherwise only rows of
   // undeclared types are unknown, and skipped.
-  const isAlone = schema.table.entities.length === 1 && schema.key.recordType === undefined;
-  return isAlone || schema.key.matches(row);
+  return isAlone(target) || target.indexes.schema.key.matches(row);
 }
 
 /**

@@ -1,0 +1,266 @@
+/** Puts that are made of the bytes of rows, sorted, as threads send them. */
+
+import { isUtf8 } from 'node:buffer';
+import { compareSlices, copySlice, equalBytes, orderOfRows, writeVarint } from '../../bytes/index.js';
+import {
+  type CellColumn,
+  type DerivedPiece,
+  type DerivedPuts,
+  type KeyForm,
+  MAX_ROW_LENGTH,
+  type PackedDerivedPuts,
+  type PackedPutBytes,
+  type RawRow,
+} from '../../table/index.js';
+
+/** As many as are sorted at once: the more, the fewer parts of a memstore change at a time. */
+const PACKET_PUTS = 1 << 16;
+const PACKET_BYTES = 1 << 22;
+/** Puts of one step: other work of the thread that writes them waits for it. */
+const STEP_PUTS = 1 << 11;
+const STEP_BYTES = 1 << 20;
+const MAX_VARINT_BYTES = 10;
+const ABSENT = -1;
+const END = 0x01;
+const ESCAPE = 0xff;
+
+/** A column, with its place in the last row: rows mostly have the same columns. */
+class Place {
+  private place = 0;
+
+  constructor(private readonly column: CellColumn) {}
+
+  /** The cell of the row; -1: it has none. */
+  in(raw: RawRow): number {
+    if (this.isAt(raw, this.place)) return this.place;
+    for (let i = 0; i < raw.count; i++) {
+      if (!this.isAt(raw, i)) continue;
+      this.place = i;
+      return i;
+    }
+    return ABSENT;
+  }
+
+  private isAt({ count, families, qualifiers }: RawRow, cell: number): boolean {
+    const { family, qualifier } = this.column;
+    return cell < count && families[cell] === family && equalBytes(qualifiers[cell]!, qualifier);
+  }
+}
+
+export class PutsPacker {
+  private readonly pieces: readonly { readonly piece: DerivedPiece; readonly place: Place | undefined }[];
+  private readonly cells: readonly Place[];
+  /** Row and value of each put. */
+  private bytes = new Uint8Array(1 << 16);
+  private used = 0;
+  private readonly starts: number[] = [];
+  private readonly rowEnds: number[] = [];
+  private readonly ends: number[] = [];
+  private others: Uint8Array[] = [];
+  private rows = 0;
+  private read = 0;
+  private last = new Uint8Array(256);
+  private lastLength = 0;
+
+  constructor(private readonly made: DerivedPuts) {
+    this.pieces = made.row.map((piece) => ({
+      piece,
+      place: typeof piece === 'object' && 'column' in piece ? new Place(piece.column) : undefined,
+    }));
+    this.cells = made.cells.map((column) => new Place(column));
+  }
+
+  get isFull(): boolean {
+    const { rows, starts, used, made } = this;
+    return rows >= made.maxRows || starts.length >= PACKET_PUTS || used >= PACKET_BYTES;
+  }
+
+  get isEmpty(): boolean {
+    return this.rows === 0;
+  }
+
+  add(raw: RawRow): void {
+    const { row, count, ends } = raw;
+    this.rows++;
+    this.read += row.length + (count === 0 ? 0 : ends[count - 1]!);
+    this.note(row);
+    const start = this.used;
+    const made = hasForm(row, this.made.source) ? this.appendRow(raw) : undefined;
+    if (made === true) {
+      this.starts.push(start);
+      this.rowEnds.push(this.used);
+      this.appendValue(raw);
+      this.ends.push(this.used);
+      return;
+    }
+    this.used = start;
+    if (made === undefined) this.others.push(row.slice());
+  }
+
+  /** The puts since the last call, in buffers of their own. */
+  take(): PackedDerivedPuts {
+    const { bytes, starts, rowEnds } = this;
+    const order = orderOfRows(starts.map((start, i) => bytes.subarray(start, rowEnds[i])));
+    const puts: PackedPutBytes[] = [];
+    for (let from = 0; from < order.length; ) {
+      const step = this.stepOf(order, from);
+      puts.push(step);
+      from += step.rowEnds.length;
+    }
+    const { rows, read, others } = this;
+    this.others = [];
+    this.used = this.rows = this.read = 0;
+    this.starts.length = this.rowEnds.length = this.ends.length = 0;
+    return { rows, bytes: read, last: this.last.slice(0, this.lastLength), puts, others };
+  }
+
+  private note(row: Uint8Array): void {
+    if (row.length > this.last.length) this.last = new Uint8Array(2 * row.length);
+    copySlice(row, 0, row.length, this.last, 0);
+    this.lastLength = row.length;
+  }
+
+  /** False: the row makes no put. Undefined: it cannot be told from its bytes. */
+  private appendRow(raw: RawRow): boolean | undefined {
+    const start = this.used;
+    for (const { place, piece } of this.pieces) {
+      if (piece === 'row') this.append(raw.row, 0, raw.row.length);
+      else if ('bytes' in piece) this.append(piece.bytes, 0, piece.bytes.length);
+      else {
+        const cell = place!.in(raw);
+        if (cell === ABSENT) return false;
+        const [from, to] = [raw.starts[cell]!, raw.ends[cell]!];
+        if (!mayBeCopied(raw.bytes, from, to, piece.value)) return undefined;
+        this.appendCell(raw.bytes, from, to, piece.ended, piece.inverted);
+      }
+    }
+    const length = this.used - start;
+    return length > 0 && length <= MAX_ROW_LENGTH ? true : undefined;
+  }
+
+  private appendCell(from: Uint8Array, start: number, end: number, ended: boolean, inverted: boolean): void {
+    const first = this.used;
+    if (!ended) this.append(from, start, end - start);
+    else {
+      this.reserve(2 * (end - start) + 2);
+      const { bytes } = this;
+      for (let i = start; i < end; i++) {
+        const byte = from[i]!;
+        bytes[this.used++] = byte;
+        if (byte === 0) bytes[this.used++] = ESCAPE;
+      }
+      bytes[this.used++] = 0;
+      bytes[this.used++] = END;
+    }
+    if (inverted) for (let i = first; i < this.used; i++) this.bytes[i] = ~this.bytes[i]!;
+  }
+
+  private appendValue(raw: RawRow): void {
+    const { head } = this.made;
+    this.append(head, 0, head.length);
+    for (const place of this.cells) {
+      const cell = place.in(raw);
+      const length = cell === ABSENT ? ABSENT : raw.ends[cell]! - raw.starts[cell]!;
+      this.reserve(MAX_VARINT_BYTES);
+      this.used = writeVarint(this.bytes, this.used, length + 1);
+      if (cell !== ABSENT) this.append(raw.bytes, raw.starts[cell]!, length);
+    }
+  }
+
+  private append(from: Uint8Array, start: number, length: number): void {
+    this.reserve(length);
+    copySlice(from, start, length, this.bytes, this.used);
+    this.used += length;
+  }
+
+  private reserve(length: number): void {
+    const needed = this.used + length;
+    if (needed <= this.bytes.length) return;
+    const larger = new Uint8Array(2 * needed);
+    larger.set(this.bytes.subarray(0, this.used));
+    this.bytes = larger;
+  }
+
+  /** The puts of one step, from the first of those in order that are in none before. */
+  private stepOf(order: Uint32Array, from: number): PackedPutBytes {
+    const { qualifier } = this.made;
+    const { bytes, starts, rowEnds, ends } = this;
+    const most = Math.min(order.length, from + STEP_PUTS);
+    let to = from;
+    let size = qualifier.length;
+    while (to < most && (to === from || size < STEP_BYTES)) {
+      const put = order[to++]!;
+      size += ends[put]! - starts[put]!;
+    }
+    const step = {
+      rowEnds: new Int32Array(to - from),
+      valueEnds: new Int32Array(to - from),
+      bytes: new Uint8Array(size),
+    };
+    step.bytes.set(qualifier);
+    let at = qualifier.length;
+    for (let i = from; i < to; i++) {
+      const put = order[i]!;
+      const start = starts[put]!;
+      const length = ends[put]! - start;
+      copySlice(bytes, start, length, step.bytes, at);
+      step.rowEnds[i - from] = at + rowEnds[put]! - start;
+      at += length;
+      step.valueEnds[i - from] = at;
+    }
+    return step;
+  }
+}
+
+/** Whether the row has the form of such keys. */
+function hasForm(row: Uint8Array, forms: readonly KeyForm[]): boolean {
+  let at = 0;
+  for (const form of forms) {
+    if (form === 'rest') return true;
+    if ('length' in form) at += form.length;
+    else if ('bytes' in form) {
+      const { length } = form.bytes;
+      if (compareSlices(row, at, Math.min(length, row.length - at), form.bytes, 0, length) !== 0)
+        return false;
+      at += length;
+    } else {
+      at = endOf(row, at, form.escaped.mask);
+      if (at < 0) return false;
+    }
+    if (at > row.length) return false;
+  }
+  return at === row.length;
+}
+
+/** The end of a value with escapes, behind its end mark; -1: it has none. */
+function endOf(row: Uint8Array, start: number, mask: number): number {
+  for (let i = start; i + 1 < row.length; i++) {
+    if (row[i] !== mask) continue;
+    const next = row[i + 1]! ^ mask;
+    if (next === END) return i + 2;
+    if (next !== ESCAPE) return -1;
+    i++;
+  }
+  return -1;
+}
+
+function mayBeCopied(
+  bytes: Uint8Array,
+  start: number,
+  end: number,
+  value: Exclude<DerivedPiece, 'row' | { readonly bytes: Uint8Array }>['value'],
+): boolean {
+  if (value === 'any') return true;
+  if (value === 'text') {
+    let high = 0;
+    for (let i = start; i < end; i++) high |= bytes[i]!;
+    return high < 0x80 || isUtf8(bytes.subarray(start, end));
+  }
+  const { first, last } = value;
+  const { length } = first;
+  if (end - start !== length) return false;
+  return (
+    compareSlices(bytes, start, length, first, 0, length) >= 0 &&
+    compareSlices(bytes, start, length, last, 0, length) <= 0
+  );
+}
