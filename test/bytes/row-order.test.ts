@@ -2,7 +2,7 @@
 
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { compareBytes, orderOfRows } from '../../src/bytes/index.js';
+import { compareBytes, orderOfParts, orderOfRows } from '../../src/bytes/index.js';
 import { scaled } from '../proof/scale.js';
 
 /** Of few bytes, so that rows are equal, begin alike, and end where others go on. */
@@ -23,6 +23,19 @@ function expectOrder(list: readonly Uint8Array[], from: number): void {
   const places = Array.from({ length: list.length - from }, (_, i) => from + i);
   const expected = places.sort((a, b) => compareBytes(list[a]!, list[b]!) || a - b);
   expect([...orderOfRows(list, from)]).toEqual(expected);
+  // The same rows as parts of one array, which others stand before and between.
+  const bytes = Buffer.concat([
+    Uint8Array.of(1),
+    ...list.slice(from).flatMap((row) => [row, Uint8Array.of(0, 9)]),
+  ]);
+  const starts: number[] = [];
+  let at = 1;
+  for (const { length } of list.slice(from)) {
+    starts.push(at);
+    at += length + 2;
+  }
+  const ends = starts.map((start, i) => start + list[from + i]!.length);
+  expect(Array.from(orderOfParts(bytes, starts, ends), (part) => part + from)).toEqual(expected);
 }
 
 test('rows of any bytes, from any place on', () => {

@@ -1,9 +1,17 @@
 /** Puts that are made of the bytes of rows, sorted, as threads send them. */
 
 import { isUtf8 } from 'node:buffer';
-import { compareSlices, copySlice, equalBytes, orderOfRows, writeVarint } from '../../bytes/index.js';
+import {
+  compareSlices,
+  copySlice,
+  EMPTY_BYTES,
+  equalBytes,
+  orderOfParts,
+  writeVarint,
+} from '../../bytes/index.js';
 import {
   type CellColumn,
+  type CopiedValue,
   type DerivedPiece,
   type DerivedPuts,
   type KeyForm,
@@ -27,6 +35,8 @@ const ESCAPE = 0xff;
 /** A column, with its place in the last row: rows mostly have the same columns. */
 class Place {
   private place = 0;
+  /** The qualifier of the last row, if it is the column's. */
+  private known: Uint8Array | undefined;
 
   constructor(private readonly column: CellColumn) {}
 
@@ -42,13 +52,43 @@ class Place {
   }
 
   private isAt({ count, families, qualifiers }: RawRow, cell: number): boolean {
+    if (cell >= count) return false;
     const { family, qualifier } = this.column;
-    return cell < count && families[cell] === family && equalBytes(qualifiers[cell]!, qualifier);
+    const own = qualifiers[cell]!;
+    // Rows of a table mostly have the same objects.
+    if (own !== this.known && !equalBytes(own, qualifier)) return false;
+    this.known = own;
+    return families[cell] === family;
   }
 }
 
+/** A piece of the rows; the same shape for all, because each row needs all of them. */
+interface Piece {
+  readonly isRow: boolean;
+  readonly bytes: Uint8Array;
+  readonly place: Place | undefined;
+  readonly value: CopiedValue;
+  readonly ended: boolean;
+  readonly inverted: boolean;
+}
+
+function pieceOf(piece: DerivedPiece): Piece {
+  const none = {
+    isRow: false,
+    bytes: EMPTY_BYTES,
+    place: undefined,
+    value: 'any',
+    ended: false,
+    inverted: false,
+  } as const;
+  if (piece === 'row') return { ...none, isRow: true };
+  if ('bytes' in piece) return { ...none, bytes: piece.bytes };
+  const { column, value, ended, inverted } = piece;
+  return { ...none, place: new Place(column), value, ended, inverted };
+}
+
 export class PutsPacker {
-  private readonly pieces: readonly { readonly piece: DerivedPiece; readonly place: Place | undefined }[];
+  private readonly pieces: readonly Piece[];
   private readonly cells: readonly Place[];
   /** Row and value of each put. */
   private bytes = new Uint8Array(1 << 16);
@@ -63,10 +103,7 @@ export class PutsPacker {
   private lastLength = 0;
 
   constructor(private readonly made: DerivedPuts) {
-    this.pieces = made.row.map((piece) => ({
-      piece,
-      place: typeof piece === 'object' && 'column' in piece ? new Place(piece.column) : undefined,
-    }));
+    this.pieces = made.row.map(pieceOf);
     this.cells = made.cells.map((column) => new Place(column));
   }
 
@@ -100,7 +137,7 @@ export class PutsPacker {
   /** The puts since the last call, in buffers of their own. */
   take(): PackedDerivedPuts {
     const { bytes, starts, rowEnds } = this;
-    const order = orderOfRows(starts.map((start, i) => bytes.subarray(start, rowEnds[i])));
+    const order = orderOfParts(bytes, starts, rowEnds);
     const puts: PackedPutBytes[] = [];
     for (let from = 0; from < order.length; ) {
       const step = this.stepOf(order, from);
@@ -122,37 +159,41 @@ export class PutsPacker {
 
   /** False: the row makes no put. Undefined: it cannot be told from its bytes. */
   private appendRow(raw: RawRow): boolean | undefined {
-    const start = this.used;
-    for (const { place, piece } of this.pieces) {
-      if (piece === 'row') this.append(raw.row, 0, raw.row.length);
-      else if ('bytes' in piece) this.append(piece.bytes, 0, piece.bytes.length);
-      else {
-        const cell = place!.in(raw);
-        if (cell === ABSENT) return false;
-        const [from, to] = [raw.starts[cell]!, raw.ends[cell]!];
-        if (!mayBeCopied(raw.bytes, from, to, piece.value)) return undefined;
-        this.appendCell(raw.bytes, from, to, piece.ended, piece.inverted);
+    const { used: start, pieces } = this;
+    for (let i = 0; i < pieces.length; i++) {
+      const { isRow, bytes, place, value, ended, inverted } = pieces[i]!;
+      if (place === undefined) {
+        const copied = isRow ? raw.row : bytes;
+        this.append(copied, 0, copied.length);
+        continue;
       }
+      const cell = place.in(raw);
+      if (cell === ABSENT) return false;
+      const from = raw.starts[cell]!;
+      const to = raw.ends[cell]!;
+      if (!mayBeCopied(raw.bytes, from, to, value)) return undefined;
+      const first = this.used;
+      if (ended) this.appendEnded(raw.bytes, from, to);
+      else this.append(raw.bytes, from, to - from);
+      if (inverted) for (let at = first; at < this.used; at++) this.bytes[at] = ~this.bytes[at]!;
     }
     const length = this.used - start;
     return length > 0 && length <= MAX_ROW_LENGTH ? true : undefined;
   }
 
-  private appendCell(from: Uint8Array, start: number, end: number, ended: boolean, inverted: boolean): void {
-    const first = this.used;
-    if (!ended) this.append(from, start, end - start);
-    else {
-      this.reserve(2 * (end - start) + 2);
-      const { bytes } = this;
-      for (let i = start; i < end; i++) {
-        const byte = from[i]!;
-        bytes[this.used++] = byte;
-        if (byte === 0) bytes[this.used++] = ESCAPE;
-      }
-      bytes[this.used++] = 0;
-      bytes[this.used++] = END;
+  /** Appends bytes with escapes and the end mark. */
+  private appendEnded(from: Uint8Array, start: number, end: number): void {
+    this.reserve(2 * (end - start) + 2);
+    const { bytes } = this;
+    let at = this.used;
+    for (let i = start; i < end; i++) {
+      const byte = from[i]!;
+      bytes[at++] = byte;
+      if (byte === 0) bytes[at++] = ESCAPE;
     }
-    if (inverted) for (let i = first; i < this.used; i++) this.bytes[i] = ~this.bytes[i]!;
+    bytes[at++] = 0;
+    bytes[at++] = END;
+    this.used = at;
   }
 
   private appendValue(raw: RawRow): void {
@@ -244,12 +285,7 @@ function endOf(row: Uint8Array, start: number, mask: number): number {
   return -1;
 }
 
-function mayBeCopied(
-  bytes: Uint8Array,
-  start: number,
-  end: number,
-  value: Exclude<DerivedPiece, 'row' | { readonly bytes: Uint8Array }>['value'],
-): boolean {
+function mayBeCopied(bytes: Uint8Array, start: number, end: number, value: CopiedValue): boolean {
   if (value === 'any') return true;
   if (value === 'text') {
     let high = 0;
