@@ -1,4 +1,4 @@
-import { setTimeout as delay } from 'node:timers/promises';
+import { setImmediate as turn } from 'node:timers/promises';
 import { expect } from 'vitest';
 import { defineEntity, defineTable } from '../../../decorators/index.js';
 import { int32, text } from '../../../src/codec/index.js';
@@ -7,13 +7,11 @@ import { RowanError } from '../../../src/errors.js';
 import { part, salt } from '../../../src/key/index.js';
 import { uniqueTable } from '../tables.js';
 
-/** Milliseconds between two calls of one writer. */
-const PAUSE = 3;
 const BATCH_ROWS = 20;
 const TEAMS = 5;
 const WRITERS = 2;
-const MOVERS = 3;
-const COUNTERS = 3;
+const MOVERS = 4;
+const COUNTERS = 8;
 const CHECKERS = 1;
 
 /** Accounts in tables of their own: with an index, a unique index and a summary. Tallies have a counter, and a number that is checked. */
@@ -103,7 +101,8 @@ export class EntityTraffic {
     const run = async (): Promise<void> => {
       for (let n = 0; !this.stopping; n++) {
         await step(n);
-        await delay(PAUSE);
+        // No pause: so that there are calls under way to a server that is killed.
+        await turn();
       }
     };
     this.running.push(run());
