@@ -13,6 +13,7 @@ export const OTHER_NODES: readonly { readonly version: string; readonly path: st
   ['20.19.0', 'node-oldest'],
   ['22', 'node-22'],
   ['24', 'node-24'],
+  ['26', 'node-26'],
 ]
   .map(([version, name]) => ({ version: version!, path: join(HERE, `node_modules/${name}/bin/node`) }))
   .filter(({ path }) => existsSync(path));

@@ -1,6 +1,6 @@
 /**
  * The toolchain matrix (`npm run test:toolchain`, after `npm run build`): the same entities, compiled by every compiler
- * in every decorator mode, run on Node 20, 22 and 24, must store and load the same; a program bundled by every bundler must
+ * in every decorator mode, run on Node 20, 22, 24 and 26, must store and load the same; a program bundled by every bundler must
  * run with its worker; and the packed package is looked at as npm has it, and by the programs of the pages. Exits with 1
  * when one does not.
  */
