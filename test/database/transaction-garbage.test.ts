@@ -16,7 +16,7 @@ import { openMemory } from ${module('testing/index.js')};
 const table = defineTable({ name: 'places', families: { d: {} } });
 const Place = defineEntity({
   name: 'Place', table, key: [part('id', uint32)],
-  columns: { name: { column: 'd:n', codec: text }, visits: { column: 'd:v', codec: int32 } },
+  columns: (c) => ({ name: c.column('d:n', text), visits: c.column('d:v', int32) }),
 });
 const db = await openMemory({ entities: [Place] });
 await db.repository(Place).put({ id: 1, name: 'harbour', visits: 0 });
