@@ -43,7 +43,7 @@ const WARM_UP_BATCHES = 160;
 const RANGE = 50;
 /** Multiples of 16, in half a round and before the first. */
 const TRANSACTIONS = 320;
-const WARM_UP_TRANSACTIONS = 2000;
+const WARM_UP_TRANSACTIONS = 6000;
 
 const rounds = Number(argument('--rounds') ?? 7);
 /** One sensor's readings are one batch. Inserts write the first half of the sensors, puts the other. */
