@@ -45,6 +45,8 @@ export class Memstore {
   maxSeq = -1;
   minTimestamp = Number.POSITIVE_INFINITY;
   maxTimestamp = -1;
+  /** Whether no cell has an earlier timestamp than one that was added before it. */
+  inTimeOrder = true;
   /** The timestamp of the oldest put. */
   earliestPut = Number.POSITIVE_INFINITY;
   /** The number of family delete markers, in any row (R4): without them, point reads may skip the start of a row. */
@@ -99,6 +101,7 @@ export class Memstore {
     this.maxSeq = -1;
     this.minTimestamp = Number.POSITIVE_INFINITY;
     this.maxTimestamp = -1;
+    this.inTimeOrder = true;
     this.earliestPut = Number.POSITIVE_INFINITY;
     this.familyMarkers = 0;
     this.markers = 0;
@@ -298,7 +301,8 @@ export class Memstore {
     if (seq < this.minSeq) this.minSeq = seq;
     if (seq > this.maxSeq) this.maxSeq = seq;
     if (timestamp < this.minTimestamp) this.minTimestamp = timestamp;
-    if (timestamp > this.maxTimestamp) this.maxTimestamp = timestamp;
+    if (timestamp >= this.maxTimestamp) this.maxTimestamp = timestamp;
+    else this.inTimeOrder = false;
     if (type !== CellType.Put) {
       this.markers++;
       if (type === CellType.DeleteFamily || type === CellType.DeleteFamilyVersion) this.familyMarkers++;

@@ -14,7 +14,7 @@ import {
 } from '../../bytes/index.js';
 import { RowanError } from '../../errors.js';
 import { type Get, LATEST_TIMESTAMP, type Query, type Scan } from '../../table/index.js';
-import { type CellCursor, SeekKey, TYPE_MAXIMUM } from '../cursor.js';
+import { type CellCursor, SeekKey } from '../cursor.js';
 import type { Memstore } from '../memstore/memstore.js';
 import { type FamilyStore, type Region, regionOf } from '../region/region.js';
 import type { TableState } from '../table-state.js';
@@ -211,25 +211,44 @@ function hasNewer(store: FamilyStore, region: Region, read: ReadRange, readPoint
 
 function memstoreHasNewer(memstore: Memstore, region: Region, read: ReadRange, readPoint: number): boolean {
   if (memstore.size === 0 || memstore.maxSeq <= readPoint) return false;
-  return cursorHasNewer(memstore.pointCursor, region, read, readPoint);
+  return cursorHasNewer(memstore.pointCursor, region, read, readPoint, memstore.inTimeOrder);
 }
 
-/** Whether there is a later cell among the rows of the region that were read. Files may also hold rows of other regions. */
-function cursorHasNewer(cursor: CellCursor, region: Region, read: ReadRange, readPoint: number): boolean {
+/** So many older cells of a column are looked at before the search goes on behind them. */
+const FEW_CELLS = 4;
+
+/**
+ * Whether there is a later cell among the rows of the region that were read. Files may also hold rows of other regions. `inTimeOrder`: later
+ * cells have no earlier timestamps, so that of each column those with its latest one decide: rows that change often have many others.
+ */
+function cursorHasNewer(
+  cursor: CellCursor,
+  region: Region,
+  read: ReadRange,
+  readPoint: number,
+  inTimeOrder = false,
+): boolean {
   const { endKey, startKey } = region;
-  const from = compareBytes(startKey, read.start) > 0 ? startKey : read.start;
-  seekKey.row = from;
-  seekKey.rowLength = from.length;
-  seekKey.qualifierLength = 0;
-  seekKey.timestamp = LATEST_TIMESTAMP;
-  seekKey.type = TYPE_MAXIMUM;
   const { stop } = read;
-  for (let more = cursor.seek(seekKey); more; more = cursor.next()) {
-    const { key, rowOffset, rowLength } = cursor;
+  let more = cursor.seek(seekKey.setRow(compareBytes(startKey, read.start) > 0 ? startKey : read.start));
+  for (let older = 0; more; ) {
+    const { key, rowOffset, rowLength, qualifierOffset, qualifierLength, timestamp } = cursor;
     if (stop !== null && compareSlices(key, rowOffset, rowLength, stop, 0, stop.length) > 0) return false;
     if (endKey.length > 0 && compareSlices(key, rowOffset, rowLength, endKey, 0, endKey.length) >= 0)
       return false;
     if (cursor.seq > readPoint) return true;
+    more = cursor.next();
+    if (!inTimeOrder || !more || cursor.timestamp >= timestamp) {
+      older = 0;
+    } else if (++older > FEW_CELLS) {
+      seekKey.setRow(key, rowOffset, rowLength);
+      seekKey.qualifier = key;
+      seekKey.qualifierOffset = qualifierOffset;
+      seekKey.qualifierLength = qualifierLength;
+      seekKey.timestamp = -1;
+      more = cursor.seek(seekKey);
+      older = 0;
+    }
   }
   return false;
 }

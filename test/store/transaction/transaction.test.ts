@@ -214,6 +214,48 @@ describe('a transaction', () => {
       await engine.close();
     });
 
+    test.each([1, 4, 5, 6, 40])('a column with %i versions, by whatever timestamp', async (versions) => {
+      const column = (timestamp: number, qualifier = 'q') =>
+        new Put('m', timestamp).addColumn('f', qualifier, Buffer.from(`${timestamp}`));
+      const changes: Record<string, (other: Table) => Promise<unknown>> = {
+        'a put of now': (other) => other.put(put('m', 'new')),
+        'a put behind all': (other) => other.put(column(1)),
+        'a put between them': (other) => other.put(column(versions * 10 + 5)),
+        'a put of the newest timestamp': (other) => other.put(column((versions + 9) * 10)),
+        'a delete of the oldest version': (other) => other.delete(new Delete('m').addColumn('f', 'q', 100)),
+        'a delete of the row': (other) => other.delete(new Delete('m')),
+        'another column': (other) => other.put(column(7, 'a')),
+        'a column behind it': (other) => other.put(column(7, 'z')),
+        'a column behind it, of now': (other) =>
+          other.put(new Put('m').addColumn('f', 'z', Buffer.from('1'))),
+      };
+      for (const [name, change] of Object.entries(changes)) {
+        const { engine } = await memoryStore();
+        await engine.admin.createTable(tableDescriptor('t', { f: { versions: 100 } }));
+        const table = engine.table('t');
+        for (let i = 0; i < versions; i++) await table.put(column((10 + i) * 10));
+        await table.put(new Put('l').addColumn('f', 'q', Buffer.from('1')));
+        await table.put(new Put('n').addColumn('f', 'q', Buffer.from('1')));
+        const read = (own: SyncTable) => own.getSync(new Get('m'));
+        expect(await met(engine, read, (other) => other.put(put('l', '2')))).toBe('committed');
+        expect(await met(engine, read, (other) => other.put(put('n', '2')))).toBe('committed');
+        expect(await met(engine, read, change), name).toBe('overtaken');
+        const all = (own: SyncTable) => rowsOf(own);
+        expect(await met(engine, all, (other) => other.put(put('n', '3')))).toBe('overtaken');
+        await engine.close();
+      }
+    });
+
+    test('a column with many delete markers of the timestamp of the change', async () => {
+      const { engine } = await opened();
+      const table = engine.table('t');
+      for (let i = 0; i < 8; i++) await table.delete(new Delete('m').addColumn('f', 'q', 50));
+      const read = (own: SyncTable) => own.getSync(new Get('m'));
+      const change = (other: Table) => other.put(new Put('m', 50).addColumn('f', 'q', Buffer.from('1')));
+      expect(await met(engine, read, change)).toBe('overtaken');
+      await engine.close();
+    });
+
     test('a row of another table with the key of one that it has read before', async () => {
       const { engine } = await opened();
       await engine.admin.createTable(tableDescriptor('u', { f: {} }));
