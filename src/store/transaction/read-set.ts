@@ -219,7 +219,8 @@ const FEW_CELLS = 4;
 
 /**
  * Whether there is a later cell among the rows of the region that were read. Files may also hold rows of other regions. `inTimeOrder`: later
- * cells have no earlier timestamps, so that of each column those with its latest one decide: rows that change often have many others.
+ * cells have no earlier timestamps. So one with an earlier timestamp than a cell before the snapshot is older, too, as are all that follow it in
+ * its column: rows that change often have many.
  */
 function cursorHasNewer(
   cursor: CellCursor,
@@ -231,24 +232,38 @@ function cursorHasNewer(
   const { endKey, startKey } = region;
   const { stop } = read;
   let more = cursor.seek(seekKey.setRow(compareBytes(startKey, read.start) > 0 ? startKey : read.start));
-  for (let older = 0; more; ) {
+  // The latest timestamp so far, and how many cells with earlier ones there were.
+  let latest = -1;
+  let older = 0;
+  while (more) {
     const { key, rowOffset, rowLength, qualifierOffset, qualifierLength, timestamp } = cursor;
     if (stop !== null && compareSlices(key, rowOffset, rowLength, stop, 0, stop.length) > 0) return false;
     if (endKey.length > 0 && compareSlices(key, rowOffset, rowLength, endKey, 0, endKey.length) >= 0)
       return false;
     if (cursor.seq > readPoint) return true;
     more = cursor.next();
-    if (!inTimeOrder || !more || cursor.timestamp >= timestamp) {
-      older = 0;
-    } else if (++older > FEW_CELLS) {
-      seekKey.setRow(key, rowOffset, rowLength);
-      seekKey.qualifier = key;
-      seekKey.qualifierOffset = qualifierOffset;
-      seekKey.qualifierLength = qualifierLength;
-      seekKey.timestamp = -1;
-      more = cursor.seek(seekKey);
-      older = 0;
-    }
+    if (!inTimeOrder || !more) continue;
+    latest = Math.max(latest, timestamp);
+    if (cursor.timestamp >= latest || ++older <= FEW_CELLS) continue;
+    const isInColumn =
+      cursor.rowLength === rowLength &&
+      compareSlices(cursor.key, cursor.rowOffset, rowLength, key, rowOffset, rowLength) === 0 &&
+      compareSlices(
+        cursor.key,
+        cursor.qualifierOffset,
+        cursor.qualifierLength,
+        key,
+        qualifierOffset,
+        qualifierLength,
+      ) === 0;
+    if (!isInColumn) continue;
+    seekKey.setRow(key, rowOffset, rowLength);
+    seekKey.qualifier = key;
+    seekKey.qualifierOffset = qualifierOffset;
+    seekKey.qualifierLength = qualifierLength;
+    seekKey.timestamp = -1;
+    more = cursor.seek(seekKey);
+    older = 0;
   }
   return false;
 }

@@ -246,6 +246,25 @@ describe('a transaction', () => {
       }
     });
 
+    test('a column whose versions have few timestamps, before one with an earlier timestamp', async () => {
+      const { engine } = await memoryStore();
+      await engine.admin.createTable(tableDescriptor('t', { f: { versions: 100 } }));
+      const table = engine.table('t');
+      const column = (qualifier: string, timestamp: number) =>
+        new Put('m', timestamp).addColumn('f', qualifier, Buffer.from('1'));
+      for (const timestamp of [10, 10, 20, 20, 20, 30, 30, 30, 30, 30, 30, 30, 30])
+        await table.put(column('z', timestamp));
+      for (let i = 0; i < 20; i++) await table.put(column('q', 40 + (i >> 3)));
+      const read = (own: SyncTable) => own.getSync(new Get('m'));
+      const other = (row: string) => (beside: Table) =>
+        beside.put(new Put(row, 50).addColumn('f', 'q', Buffer.from('1')));
+      expect(await met(engine, read, other('l'))).toBe('committed');
+      expect(await met(engine, read, (beside) => beside.put(column('z', 50)))).toBe('overtaken');
+      expect(await met(engine, read, (beside) => beside.put(column('z', 50)))).toBe('overtaken');
+      expect(await met(engine, read, (beside) => beside.put(column('q', 50)))).toBe('overtaken');
+      await engine.close();
+    });
+
     test('a column with many delete markers of the timestamp of the change', async () => {
       const { engine } = await opened();
       const table = engine.table('t');
