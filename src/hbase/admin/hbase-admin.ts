@@ -39,7 +39,7 @@ const ENABLED = 0;
 
 /** Whoever only reads and writes rows can do without the descriptor. */
 function hiddenDescriptor(denied: RemoteError): RowanError {
-  const why = `${denied.message} HBase shows descriptors of tables to users with CREATE or ADMIN alone. Without them, open with tables: 'ignore'.`;
+  const why = `${denied.message} HBase shows descriptors of tables to users with CREATE or ADMIN alone. Without them, open with tables: 'ignore' to read and write rows; whoever copies a table needs one of them.`;
   return new RowanError(denied.code, why, { cause: denied, details: denied.details });
 }
 
