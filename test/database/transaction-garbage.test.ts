@@ -20,7 +20,7 @@ const Place = defineEntity({
 });
 const db = await openMemory({ entities: [Place] });
 await db.repository(Place).put({ id: 1, name: 'harbour', visits: 0 });
-const TRANSACTIONS = 1000;
+const TRANSACTIONS = 400;
 const bytesLeft = async () => {
   gc();
   const before = process.memoryUsage().heapUsed;
@@ -37,7 +37,7 @@ const bytesLeft = async () => {
   return (process.memoryUsage().heapUsed - before) / TRANSACTIONS;
 };
 const rounds = [];
-for (let round = 0; round < 5; round++) rounds.push(await bytesLeft());
+for (let round = 0; round < 3; round++) rounds.push(await bytesLeft());
 console.log(Math.min(...rounds));
 await db.close();
 `;
