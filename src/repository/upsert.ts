@@ -31,7 +31,10 @@ export interface UpsertTarget<C extends KeyedClass> {
   ): Promise<ItemOutcome[]>;
 }
 
-/** The error of an upsert's inserts whose entities exist: no caller sees it, and to make one for each takes as long as the insert. */
+/**
+ * The error of an upsert's inserts whose entities exist. Observers of operations see it, callers do not. To make one for each takes as long as
+ * the insert.
+ */
 const FOUND = new ConflictError('The entity exists, so the upsert updates it.');
 const found: Existing = () => FOUND;
 
