@@ -43,6 +43,10 @@ export interface DerivedPuts {
   readonly maxRows: number;
 }
 
+/** The most puts of one step, and their bytes at which it is full, too: other work of the thread that writes them waits for it. */
+export const STEP_PUTS = 2 ** 11;
+export const STEP_BYTES = 2 ** 20;
+
 /** Some puts: the qualifier, then row and value of each. */
 export interface PackedPutBytes {
   readonly rowEnds: Int32Array;

@@ -19,14 +19,13 @@ import {
   type PackedDerivedPuts,
   type PackedPutBytes,
   type RawRow,
+  STEP_BYTES,
+  STEP_PUTS,
 } from '../../table/index.js';
 
 /** As many as are sorted at once: the more, the fewer parts of a memstore change at a time. */
 const PACKET_PUTS = 1 << 16;
 const PACKET_BYTES = 1 << 22;
-/** Puts of one step: other work of the thread that writes them waits for it. */
-const STEP_PUTS = 1 << 11;
-const STEP_BYTES = 1 << 20;
 const MAX_VARINT_BYTES = 10;
 const ABSENT = -1;
 const END = 0x01;

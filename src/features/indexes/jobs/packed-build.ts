@@ -9,6 +9,8 @@ import {
   type PackedDerivedPuts,
   RawRow,
   type Result,
+  STEP_BYTES,
+  STEP_PUTS,
   type StepTable,
 } from '../../../table/index.js';
 import type { NewEntries } from '../entity-indexes.js';
@@ -22,10 +24,6 @@ import { type IndexTarget, isOwn } from './target.js';
 export const CHECKPOINT_ROWS = 2 ** 20;
 /** The state of a checkpoint follows the entries in the WAL, so it cannot become durable before them. */
 const DURABILITY = 'ASYNC_WAL';
-/** Entries of one step: other work of the thread waits for it. */
-const STEP = 2_048;
-/** Bytes of entries at which a step is full, too. */
-const STEP_BYTES = 2 ** 20;
 const INITIAL_BYTES = 2 ** 17;
 
 /** Entries of one step, in one buffer. */
@@ -39,7 +37,7 @@ class GatheredEntries {
   }
 
   get isFull(): boolean {
-    return this.puts.count >= STEP || this.out.length >= STEP_BYTES;
+    return this.puts.count >= STEP_PUTS || this.out.length >= STEP_BYTES;
   }
 
   add({ row, value }: IndexEntry): void {
@@ -133,8 +131,8 @@ export class PackedBuildWork implements SplitWork {
       await this.start((step) =>
         this.step(ColumnPuts.of(tableName, INDEX_FAMILY, ENTRY_QUALIFIER, DURABILITY, each), step),
       );
-    for (let from = 0; from < others.length; from += STEP) {
-      const some = others.slice(from, from + STEP);
+    for (let from = 0; from < others.length; from += STEP_PUTS) {
+      const some = others.slice(from, from + STEP_PUTS);
       await this.start((step) => some.reduce((written, row) => written + this.putEntriesOf(row, step), 0));
     }
     this.own += rows;
